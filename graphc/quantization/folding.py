@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from graphc.nn.module import Module
 from graphc.nn.modules.convolution import Conv1d, Conv2d
@@ -14,13 +12,11 @@ from graphc.nn.modules.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3
 from graphc.nn.modules.volume import Conv3d
 from graphc.nn.utils.fusion import fuse_conv_bn_weights, fuse_linear_bn_weights
 from graphc.quantization.batches import Batch, run
-from graphc.tensors.structure import flatten
+from graphc.quantization.rewrites import Undo, apply_changes
 from graphc.tensors.tensor import Tensor
 
 _LAYERS = (Linear, Conv1d, Conv2d, Conv3d)
 _NORMS = (BatchNorm1d, BatchNorm2d, BatchNorm3d)
-_TOLERANCE = 1e-3
-"""Largest change of a result, as a fraction of the largest element, by folds that leave the model's function alone."""
 
 
 class _Pair(NamedTuple):
@@ -37,33 +33,11 @@ def fold_batch_norms(model: Module, batch: Batch) -> list[Any]:
     A normalization is folded if in a call with ``batch`` it is the one that gets a layer's result, each is called once,
     and the results of the model stay the same. The last condition fails if the layer's result has other readers.
     """
-    before = _results(model, batch)
     pairs = _pairs(model, batch)
-    if _keeps_results(model, batch, pairs, before):
-        return [pair.layer for pair in pairs]
-    return [pair.layer for pair in pairs if _keeps_results(model, batch, [pair], before)]
+    return [pairs[i].layer for i in apply_changes(model, batch, [partial(_fold, pair) for pair in pairs])]
 
 
-def _results(model: Module, batch: Batch) -> list[np.ndarray]:
-    return [np.array(t._values(force=True)) for t in flatten(run(model, batch))[0]]
-
-
-def _keeps_results(model: Module, batch: Batch, pairs: list[_Pair], before: list[np.ndarray]) -> bool:
-    """Fold the pairs, and undo it if the results of the model change."""
-    undo = [_fold(pair) for pair in pairs]
-    after = _results(model, batch)
-    if all(
-        a.shape == b.shape and (not a.size or np.abs(a - b).max() <= _TOLERANCE * np.abs(b).max())
-        for a, b in zip(after, before, strict=True)
-        if b.dtype.kind == "f"
-    ):
-        return True
-    for step in undo:
-        step()
-    return False
-
-
-def _fold(pair: _Pair) -> Callable[[], None]:
+def _fold(pair: _Pair) -> Undo:
     """Fold one normalization; return a function that undoes it."""
     layer, norm, parent, name = pair
     old = layer.weight, layer.bias

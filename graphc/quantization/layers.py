@@ -23,14 +23,14 @@ from graphc.nn.modules.linear import Linear
 from graphc.nn.modules.volume import Conv3d
 from graphc.nn.parameter import Parameter
 from graphc.tape.grad_mode import no_grad
-from graphc.tensors.creation import tensor
+from graphc.tensors.creation import tensor, zeros
 from graphc.tensors.tensor import Tensor
 
 __all__ = ["QuantizedConv1d", "QuantizedConv2d", "QuantizedConv3d", "QuantizedLinear"]
 
 _SMALLEST = 2.0**-120
 """Smallest scale, far from subnormal numbers."""
-_BUFFERS = ("weight_codes", "weight_scale", "input_scale", "input_zero")
+_BUFFERS = ("weight_codes", "weight_scale", "input_scale", "input_zero", "corrected_bias")
 
 
 class Quantized(Module):
@@ -48,6 +48,8 @@ class Quantized(Module):
     weight_scale: Tensor
     input_scale: Tensor
     input_zero: Tensor
+    corrected_bias: Tensor | None
+    """Bias to use with the codes, where it is not ``bias``."""
     per_channel: bool
     input_grid: tuple[float, int]
     """Scale and zero point of the input, read from ``input_scale`` and ``input_zero``."""
@@ -63,6 +65,7 @@ class Quantized(Module):
         layer.register_buffer("weight_scale", weight_scale)
         layer.register_buffer("input_scale", tensor(scale, dtype=float32))
         layer.register_buffer("input_zero", tensor(zero, dtype=uint8))
+        layer.register_buffer("corrected_bias", None)
         layer._read_grid()
         return layer
 
@@ -78,10 +81,22 @@ class Quantized(Module):
         """Read scale and zero point of the input as numbers: programs with known ones need no division."""
         self.input_grid = float(self.input_scale), int(self.input_zero)
 
-    def _load_entry(self, name: str, current: Tensor, value: Any, assign: bool) -> str:
-        problem = super()._load_entry(name, current, value, assign)
+    def _load_from_state_dict(
+        self,
+        state_dict: dict[str, Any],
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        if prefix + "weight_codes" in state_dict:
+            corrected = prefix + "corrected_bias" in state_dict
+            self.corrected_bias = zeros(self.weight.shape[0]) if corrected else None
+        lists = missing_keys, unexpected_keys, error_msgs
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, *lists)
         self._read_grid()
-        return problem
 
     @property
     def input_range(self) -> tuple[float, float]:
@@ -94,9 +109,14 @@ class Quantized(Module):
         with no_grad():
             scale = weight_scale_of(self.weight, self.per_channel)
             codes = weight_codes(self.weight.detach(), scale)
-            for buffer, value in ((self.weight_scale, scale), (self.weight_codes, codes)):
-                if not buffer.equal(value):
-                    buffer.copy_(value)
+            if self.weight_scale.equal(scale) and self.weight_codes.equal(codes):
+                return
+            self.weight_scale.copy_(scale)
+            self.weight_codes.copy_(codes)
+            self.corrected_bias = None
+
+    def _bias_of_codes(self) -> Tensor | None:
+        return self.bias if self.corrected_bias is None else self.corrected_bias
 
     def train(self, mode: bool = True) -> Self:
         super().train(mode)
@@ -139,7 +159,7 @@ class QuantizedLinear(Quantized, Linear):
     """``nn.Linear`` with an int8 weight and 8-bit inputs."""
 
     def _from_codes(self, input: Tensor) -> Tensor:
-        return quantized_linear(input, self.weight_codes, self.weight_scale, *self.input_grid, self.bias)
+        return quantized_linear(input, self.weight_codes, self.weight_scale, *self.input_grid, self._bias_of_codes())
 
     def _rounded(self, input: Tensor) -> Tensor:
         return F.linear(*self._rounded_operands(input), self.bias)
@@ -161,7 +181,8 @@ class _QuantizedConv(Quantized):
         layer: Any = self
         input, padding = layer._padded(input)
         geometry = layer.stride, self._pairs(padding), layer.dilation, layer.groups
-        return quantized_conv(input, self.weight_codes, self.weight_scale, *self.input_grid, self.bias, *geometry)
+        scales = self.weight_scale, *self.input_grid
+        return quantized_conv(input, self.weight_codes, *scales, self._bias_of_codes(), *geometry)
 
     def _rounded(self, input: Tensor) -> Tensor:
         layer: Any = self

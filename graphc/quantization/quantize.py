@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable
-from typing import Any
+from itertools import chain, islice
+from typing import Any, NamedTuple, TypeVar
 
 from graphc.base.dtypes import float32
 from graphc.base.errors import ArgumentError, AttributeValueError
@@ -12,21 +13,24 @@ from graphc.base.progress import TerminalLine
 from graphc.nn.module import Module, no_module
 from graphc.nn.parameter import is_uninitialized
 from graphc.quantization.batches import Batch, batches_of, run
+from graphc.quantization.bias_correction import correct_biases
 from graphc.quantization.folding import fold_batch_norms
 from graphc.quantization.layers import QUANTIZED_LAYERS, Quantized
 from graphc.quantization.observers import RangeObserver, observer_of
 from graphc.quantization.report import Sums, measured, report_of
+from graphc.quantization.smoothing import smooth_norms
 from graphc.tape.grad_mode import no_grad
 
 __all__ = ["quantize"]
 
+_Model = TypeVar("_Model", bound=Module)
 _MEASURED = 4
 """Batches on which layers are compared with their f32 form."""
 _NAMES = ", ".join(f"nn.{kind.__name__}" for kind in QUANTIZED_LAYERS)
 
 
 def quantize(
-    model: Module,
+    model: _Model,
     calibration: Iterable[Any],
     *,
     precision: str = "int8",
@@ -35,7 +39,9 @@ def quantize(
     skip: Iterable[Any] | str | type | Callable[..., bool] = (),
     accuracy: Callable[[Module], Any] | None = None,
     drop: float = 0.01,
-) -> Module:
+    smooth: float | None = None,
+    correct_bias: bool = False,
+) -> _Model:
     """Return a copy of a trained model whose linear layers and convolutions compute with 8-bit integers.
 
     Weights become i8 codes, inputs of the layers u8 codes with a zero point; sums are exact. Batch normalization that
@@ -55,6 +61,9 @@ def quantize(
         accuracy: function of a model that returns a number, larger is better. While the copy is more than ``drop``
             worse than the model, the layer with the lowest signal-to-noise ratio becomes f32 again.
         drop: allowed loss of accuracy, in the units of ``accuracy``.
+        smooth: exponent, such as 0.5, with which large channels of a LayerNorm or RMSNorm move into the linear layers
+            that follow it (SmoothQuant).
+        correct_bias: add the mean error of each output channel to the biases.
 
     Returns:
         The quantized copy, in evaluation mode.
@@ -71,37 +80,67 @@ def quantize(
         >>> small[0].weight_codes.dtype, small(gc.randn(3, 4)).shape
         (graphc.int8, (3, 2))
     """
-    _check(model, precision)
-    observer = observer_of(method)
+    _check(model, precision, smooth)
+    options = _Options(per_channel, observer_of(method), smooth, correct_bias)
+    return _quantized(model, calibration, skip, options, accuracy, drop)
+
+
+class _Options(NamedTuple):
+    """Options of the conversion."""
+
+    per_channel: bool
+    observer: type[RangeObserver]
+    smooth: float | None
+    correct_bias: bool
+
+
+def _quantized(
+    model: _Model,
+    data: Iterable[Any],
+    skip: Any,
+    options: _Options,
+    accuracy: Callable[[Module], Any] | None,
+    drop: float,
+) -> _Model:
     result = copy.deepcopy(model).eval()
     line = TerminalLine()
     try:
-        sums, reasons, folded = _convert(result, calibration, skip, observer, per_channel, line)
+        sums, reasons, changed = _convert(result, data, skip, options, line)
         if accuracy is not None:
-            ratios = {name: total.snr for name, total in sums.items()}
-            _restore_accuracy(model, result, accuracy, drop, ratios, reasons, line)
+            _restore_accuracy(model, result, accuracy, drop, sums, reasons, line)
     finally:
         line.clear()
-    report: Any = report_of(result, sums, reasons, folded)
+    report: Any = report_of(result, sums, reasons, *changed)
     result.quantization = report
     return result
 
 
 def _convert(
-    model: Module, data: Iterable[Any], skip: Any, kind: type[RangeObserver], per_channel: bool, line: TerminalLine
-) -> tuple[dict[str, Sums], dict[str, str], list[str]]:
-    """Quantize layers in place. Return what was measured, reasons why layers stay f32, and names of folded layers."""
+    model: Module, data: Iterable[Any], skip: Any, options: _Options, line: TerminalLine
+) -> tuple[dict[str, Sums], dict[str, str], tuple[list[str], list[str]]]:
+    """Quantize layers in place. Return what was measured, reasons why layers stay f32, names of folded and smoothed
+    modules."""
     layers, reasons = _chosen(model, skip)
-    observers, batches, folded = _calibrate(model, data, layers, kind, line)
+    calls = batches_of(model, data)
+    first = list(islice(calls, _MEASURED))
+    if not first:
+        raise ArgumentError("quantize: the calibration data has no inputs", remedy="pass at least one typical input")
+    names = {module: name for name, module in model.named_modules()}
+    folded = [names[layer] for layer in fold_batch_norms(model, first[0])]
+    norms = [] if options.smooth is None else smooth_norms(model, first, options.smooth)
+    observers = _calibrate(model, chain(first, calls), layers, options.observer, line)
     for layer, name in layers.items():
         if observers[layer].is_empty:
             reasons[name] = "no call in the calibration data"
         else:
-            QUANTIZED_LAYERS[type(layer)].convert(layer, *observers[layer].range(), per_channel=per_channel)
-    return measured(model, batches), reasons, [layers[layer] for layer in folded]
+            kind = QUANTIZED_LAYERS[type(layer)]
+            kind.convert(layer, *observers[layer].range(), per_channel=options.per_channel)
+    if options.correct_bias:
+        correct_biases(model, first)
+    return measured(model, first), reasons, (folded, [names[norm] for norm in norms])
 
 
-def _check(model: Any, precision: Any) -> None:
+def _check(model: Any, precision: Any, smooth: Any) -> None:
     if not isinstance(model, Module):
         raise no_module("quantize", model)
     if precision != "int8":
@@ -109,6 +148,8 @@ def _check(model: Any, precision: Any) -> None:
             f"quantize: precision {precision!r} is not known",
             remedy='pass "int8"; precision= of gc.compile and gc.export has forms that narrow weights alone',
         )
+    if smooth is not None and not 0 <= smooth <= 1:
+        raise AttributeValueError(f"quantize: smooth is {smooth}", remedy="pass a number from 0 to 1, or None")
 
 
 def _chosen(model: Module, skip: Any) -> tuple[dict[Any, str], dict[str, str]]:
@@ -169,37 +210,24 @@ def _selects(selector: Any, name: str, module: Module) -> bool:
 
 
 def _calibrate(
-    model: Module, data: Iterable[Any], layers: dict[Any, str], kind: type[RangeObserver], line: TerminalLine
-) -> tuple[dict[Any, RangeObserver], list[Batch], list[Any]]:
-    """Run the model on the data. Return an observer for each layer, the first batches, and the folded layers.
-
-    The first batch folds batch normalizations before layers are observed.
-    """
+    model: Module, calls: Iterable[Batch], layers: dict[Any, str], kind: type[RangeObserver], line: TerminalLine
+) -> dict[Any, RangeObserver]:
+    """Run the model on the calls, and observe the inputs of layers."""
     observers: dict[Any, RangeObserver] = {layer: kind() for layer in layers}
-    first: list[Batch] = []
-    folded: list[Any] = []
 
     def observe(module: Any, args: Any, kwargs: Any) -> None:
         x = args[0] if args else kwargs["input"]
         observers[module].observe(layers[module], x._values(force=True))
 
-    handles: list[Any] = []
-    count = 0
+    handles = [layer.register_forward_pre_hook(observe, with_kwargs=True) for layer in layers]
     try:
-        for count, batch in enumerate(batches_of(model, data), 1):
-            if count == 1:
-                folded = [layer for layer in fold_batch_norms(model, batch) if layer in layers]
-                handles = [layer.register_forward_pre_hook(observe, with_kwargs=True) for layer in layers]
+        for count, batch in enumerate(calls, 1):
             line.write(f"quantize: calibrating, batch {count}")
             run(model, batch)
-            if count <= _MEASURED:
-                first.append(batch)
     finally:
         for handle in handles:
             handle.remove()
-    if not count:
-        raise ArgumentError("quantize: the calibration data has no inputs", remedy="pass at least one typical input")
-    return observers, first, folded
+    return observers
 
 
 def _restore_accuracy(
@@ -207,7 +235,7 @@ def _restore_accuracy(
     quantized: Module,
     accuracy: Callable[[Module], Any],
     drop: float,
-    ratios: dict[str, float],
+    sums: dict[str, Sums],
     reasons: dict[str, str],
     line: TerminalLine,
 ) -> None:
@@ -221,12 +249,12 @@ def _restore_accuracy(
         if was_training:
             model.train()
     modules = dict(quantized.named_modules())
-    worst_first = sorted(ratios, key=lambda name: ratios[name], reverse=True)
+    worst_first = sorted(sums, key=lambda name: sums[name].snr, reverse=True)
     with no_grad():
         while worst_first and (reached := float(accuracy(quantized))) < target:
             name = worst_first.pop()
             layer = modules[name]
             assert isinstance(layer, Quantized)
             layer.revert()
-            reasons[name] = f"accuracy {reached:.6g} is below {target:.6g}, {ratios[name]:.1f} dB"
+            reasons[name] = f"accuracy {reached:.6g} is below {target:.6g}, {sums[name].snr:.1f} dB"
             line.write(f"quantize: {name} stays f32")

@@ -51,6 +51,8 @@ class QuantizationReport:
     layers: tuple[LayerReport, ...]
     folded: tuple[str, ...] = ()
     """Names of layers into which a batch normalization was folded."""
+    smoothed: tuple[str, ...] = ()
+    """Names of normalizations whose large channels moved into the layers that read them."""
 
     def __getitem__(self, name: str) -> LayerReport:
         return {layer.name: layer for layer in self.layers}[name]
@@ -124,7 +126,11 @@ def _comparison(sums: Sums) -> Any:
 
 
 def report_of(
-    model: Module, sums: dict[str, Sums], reasons: dict[str, str], folded: Sequence[str] = ()
+    model: Module,
+    sums: dict[str, Sums],
+    reasons: dict[str, str],
+    folded: Sequence[str] = (),
+    smoothed: Sequence[str] = (),
 ) -> QuantizationReport:
     """Build the report from the sums of quantized layers, and the reasons why others stay f32."""
     layers = []
@@ -135,7 +141,7 @@ def report_of(
             layers.append(LayerReport(name, type(module).__name__, total.snr, *module.input_range, clipped))
         elif name in reasons:
             layers.append(LayerReport(name, type(module).__name__, nan, nan, nan, 0.0, reasons[name]))
-    return QuantizationReport(tuple(layers), tuple(folded))
+    return QuantizationReport(tuple(layers), tuple(folded), tuple(smoothed))
 
 
 def quantization_report(model: Module, data: Any) -> QuantizationReport:
@@ -167,4 +173,5 @@ def quantization_report(model: Module, data: Any) -> QuantizationReport:
         raise ArgumentError("quantization_report: the data has no inputs", remedy="pass at least one input")
     former = getattr(model, "quantization", None)
     reasons = {x.name: x.reason for x in former.layers if x.reason} if former is not None else {}
-    return report_of(model, measured(model, batches), reasons, former.folded if former is not None else ())
+    changed = (former.folded, former.smoothed) if former is not None else ()
+    return report_of(model, measured(model, batches), reasons, *changed)

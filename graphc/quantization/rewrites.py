@@ -1,0 +1,47 @@
+"""Changes of a model's parameters that leave its results alone, each undone where the results of a call do change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from graphc.nn.module import Module
+from graphc.quantization.batches import Batch, run
+from graphc.tensors.structure import flatten
+
+Undo = Callable[[], None]
+Change = Callable[[], Undo]
+"""Function that changes a model, and returns a function that undoes it."""
+_TOLERANCE = 1e-3
+"""Largest change of a result, as a fraction of its largest element, that rounding explains."""
+
+
+def _results(model: Module, batch: Batch) -> list[np.ndarray]:
+    return [np.array(t._values(force=True)) for t in flatten(run(model, batch))[0]]
+
+
+def apply_changes(model: Module, batch: Batch, changes: Sequence[Change]) -> list[int]:
+    """Apply the changes that keep the results of a call; return their indices.
+
+    All are tried together, then, if the results differ, one by one.
+    """
+    before = _results(model, batch)
+    if _apply_together(model, batch, changes, before):
+        return list(range(len(changes)))
+    return [i for i, change in enumerate(changes) if _apply_together(model, batch, [change], before)]
+
+
+def _apply_together(model: Module, batch: Batch, changes: Sequence[Change], before: list[np.ndarray]) -> bool:
+    undo = [change() for change in changes]
+    if all(_is_close(a, b) for a, b in zip(_results(model, batch), before, strict=True)):
+        return True
+    for step in reversed(undo):
+        step()
+    return False
+
+
+def _is_close(a: np.ndarray, b: np.ndarray) -> bool:
+    if b.dtype.kind != "f" or not b.size:
+        return True  # an index of the largest of two equal numbers may change
+    return a.shape == b.shape and bool(np.abs(a - b).max() <= _TOLERANCE * np.abs(b).max())

@@ -14,6 +14,7 @@ from graphc.nn.module import Module, no_module
 from graphc.nn.parameter import is_uninitialized
 from graphc.quantization.batches import Batch, batches_of, run
 from graphc.quantization.bias_correction import correct_biases
+from graphc.quantization.equalization import equalize_layers
 from graphc.quantization.folding import fold_batch_norms
 from graphc.quantization.layers import QUANTIZED_LAYERS, Quantized
 from graphc.quantization.observers import RangeObserver, observer_of
@@ -40,6 +41,7 @@ def quantize(
     accuracy: Callable[[Module], Any] | None = None,
     drop: float = 0.01,
     smooth: float | None = None,
+    equalize: bool = False,
     correct_bias: bool = False,
 ) -> _Model:
     """Return a copy of a trained model whose linear layers and convolutions compute with 8-bit integers.
@@ -63,6 +65,7 @@ def quantize(
         drop: allowed loss of accuracy, in the units of ``accuracy``.
         smooth: exponent, such as 0.5, with which large channels of a LayerNorm or RMSNorm move into the linear layers
             that follow it (SmoothQuant).
+        equalize: balance channels between consecutive layers (cross-layer equalization).
         correct_bias: add the mean error of each output channel to the biases.
 
     Returns:
@@ -81,7 +84,7 @@ def quantize(
         (graphc.int8, (3, 2))
     """
     _check(model, precision, smooth)
-    options = _Options(per_channel, observer_of(method), smooth, correct_bias)
+    options = _Options(per_channel, observer_of(method), smooth, equalize, correct_bias)
     return _quantized(model, calibration, skip, options, accuracy, drop)
 
 
@@ -91,7 +94,16 @@ class _Options(NamedTuple):
     per_channel: bool
     observer: type[RangeObserver]
     smooth: float | None
+    equalize: bool
     correct_bias: bool
+
+
+class _Changed(NamedTuple):
+    """Names of modules whose parameters were changed before quantization."""
+
+    folded: list[str]
+    smoothed: list[str]
+    equalized: list[tuple[str, str]]
 
 
 def _quantized(
@@ -117,9 +129,8 @@ def _quantized(
 
 def _convert(
     model: Module, data: Iterable[Any], skip: Any, options: _Options, line: TerminalLine
-) -> tuple[dict[str, Sums], dict[str, str], tuple[list[str], list[str]]]:
-    """Quantize layers in place. Return what was measured, reasons why layers stay f32, names of folded and smoothed
-    modules."""
+) -> tuple[dict[str, Sums], dict[str, str], _Changed]:
+    """Quantize layers in place. Return what was measured, reasons why layers stay f32, and changes before."""
     layers, reasons = _chosen(model, skip)
     calls = batches_of(model, data)
     first = list(islice(calls, _MEASURED))
@@ -128,6 +139,8 @@ def _convert(
     names = {module: name for name, module in model.named_modules()}
     folded = [names[layer] for layer in fold_batch_norms(model, first[0])]
     norms = [] if options.smooth is None else smooth_norms(model, first, options.smooth)
+    pairs = equalize_layers(model, first[0]) if options.equalize else []
+    changed = _Changed(folded, [names[norm] for norm in norms], [(names[a], names[b]) for a, b in pairs])
     observers = _calibrate(model, chain(first, calls), layers, options.observer, line)
     for layer, name in layers.items():
         if observers[layer].is_empty:
@@ -137,7 +150,7 @@ def _convert(
             kind.convert(layer, *observers[layer].range(), per_channel=options.per_channel)
     if options.correct_bias:
         correct_biases(model, first)
-    return measured(model, first), reasons, (folded, [names[norm] for norm in norms])
+    return measured(model, first), reasons, changed
 
 
 def _check(model: Any, precision: Any, smooth: Any) -> None:

@@ -53,6 +53,8 @@ class QuantizationReport:
     """Names of layers into which a batch normalization was folded."""
     smoothed: tuple[str, ...] = ()
     """Names of normalizations whose large channels moved into the layers that read them."""
+    equalized: tuple[tuple[str, str], ...] = ()
+    """Names of consecutive layers whose channels were balanced."""
 
     def __getitem__(self, name: str) -> LayerReport:
         return {layer.name: layer for layer in self.layers}[name]
@@ -131,6 +133,7 @@ def report_of(
     reasons: dict[str, str],
     folded: Sequence[str] = (),
     smoothed: Sequence[str] = (),
+    equalized: Sequence[tuple[str, str]] = (),
 ) -> QuantizationReport:
     """Build the report from the sums of quantized layers, and the reasons why others stay f32."""
     layers = []
@@ -141,7 +144,7 @@ def report_of(
             layers.append(LayerReport(name, type(module).__name__, total.snr, *module.input_range, clipped))
         elif name in reasons:
             layers.append(LayerReport(name, type(module).__name__, nan, nan, nan, 0.0, reasons[name]))
-    return QuantizationReport(tuple(layers), tuple(folded), tuple(smoothed))
+    return QuantizationReport(tuple(layers), tuple(folded), tuple(smoothed), tuple(equalized))
 
 
 def quantization_report(model: Module, data: Any) -> QuantizationReport:
@@ -173,5 +176,5 @@ def quantization_report(model: Module, data: Any) -> QuantizationReport:
         raise ArgumentError("quantization_report: the data has no inputs", remedy="pass at least one input")
     former = getattr(model, "quantization", None)
     reasons = {x.name: x.reason for x in former.layers if x.reason} if former is not None else {}
-    changed = (former.folded, former.smoothed) if former is not None else ()
+    changed = (former.folded, former.smoothed, former.equalized) if former is not None else ()
     return report_of(model, measured(model, batches), reasons, *changed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -15,6 +16,11 @@ Change = Callable[[], Undo]
 """Function that changes a model, and returns a function that undoes it."""
 _TOLERANCE = 1e-3
 """Largest change of a result, as a fraction of its largest element, that rounding explains."""
+
+
+def parameter_uses(model: Module) -> Counter[int]:
+    """Return the number of modules that hold each parameter, by ``id``."""
+    return Counter(id(p) for module in model.modules() for p in module._parameters.values() if p is not None)
 
 
 def _results(model: Module, batch: Batch) -> list[np.ndarray]:

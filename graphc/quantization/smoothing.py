@@ -7,7 +7,6 @@ ICML 2023. Channel ``j`` of the normalization's result is divided by ``max|x_j|*
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -19,7 +18,7 @@ from graphc.nn.modules.linear import Linear
 from graphc.nn.modules.normalization import LayerNorm, RMSNorm
 from graphc.nn.parameter import Parameter
 from graphc.quantization.batches import Batch, run
-from graphc.quantization.rewrites import Undo, apply_changes
+from graphc.quantization.rewrites import Undo, apply_changes, parameter_uses
 from graphc.tensors.creation import tensor
 from graphc.tensors.tensor import Tensor
 
@@ -42,7 +41,7 @@ def smooth_norms(model: Module, batches: Sequence[Batch], strength: float) -> li
     of the model would change.
     """
     norms = _observed(model, batches)
-    uses = Counter(id(p) for module in model.modules() for p in module._parameters.values() if p is not None)
+    uses = parameter_uses(model)
     chosen = [
         (norm, entry)
         for norm, entry in norms.items()

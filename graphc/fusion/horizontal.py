@@ -12,6 +12,8 @@ from graphc.ir.graph.graph import Node, Value
 from graphc.ir.op import Trait
 from graphc.passes.operand_access import Access, domain_axes, is_virtual
 
+_IN_PLACE = ("map", "row", "contraction")
+"""Kinds of groups whose elementwise nodes compute each element of the domain once."""
 _ONCE = Trait.ELEMENTWISE | Trait.REDUCTION
 
 
@@ -54,7 +56,7 @@ def _cone(partition: Partition, node: Node) -> set[Node] | None:
     Each element must be computed from the same element of stored values, or from a value of its row.
     """
     group = partition.group_of[node]
-    if group.kind not in ("map", "row"):
+    if group.kind not in _IN_PLACE:
         return None
     cone: set[Node] = set()
     stack, weight = [node], 0
@@ -88,7 +90,7 @@ def _weight(node: Node) -> int:
 
 def _reads_in_place(partition: Partition, group: Group, node: Node) -> bool:
     """Check whether a group reads each element of a node once, at the same point of its own domain."""
-    if group.kind not in ("map", "row") or group.shape != node.results[0].shape:
+    if group.kind not in _IN_PLACE or group.shape != node.results[0].shape:
         return False
     if partition.is_incompatible(group, partition.group_of[node]):
         return False

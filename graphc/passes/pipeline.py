@@ -28,6 +28,7 @@ from graphc.passes.fold import ConstantFolding
 from graphc.passes.masked_products import MaskedProducts
 from graphc.passes.narrow_products import NarrowProducts
 from graphc.passes.padded_sums import JoinPaddedParts
+from graphc.passes.read_codes import ReadCodes
 from graphc.passes.rematerialize import Rematerialize
 from graphc.passes.scans import HoistFromSteps, MergeScans, OptimizeSteps, PruneScans
 from graphc.passes.slice_updates import UpdateSlices
@@ -68,6 +69,7 @@ PASSES: tuple[Pass, ...] = (
     ConstantFolding(),
     Canonicalize(),
     Winograd(),
+    ReadCodes(),
     CommonSubexpressionElimination(),
     SettleChecks(),
     DeadCodeElimination(),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Self
 
 from graphc.base.dtypes import float32, uint8
+from graphc.base.errors import ArgumentError
 from graphc.nn import functional as F
 from graphc.nn.functional.convolution import same_padding
 from graphc.nn.functional.quantized import (
@@ -93,7 +96,7 @@ class Quantized(Module):
     ) -> None:
         if prefix + "weight_codes" in state_dict:
             corrected = prefix + "corrected_bias" in state_dict
-            self.corrected_bias = zeros(self.weight.shape[0]) if corrected else None
+            self.corrected_bias = zeros(self.weight_codes.shape[0]) if corrected else None
         lists = missing_keys, unexpected_keys, error_msgs
         super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, *lists)
         self._read_grid()
@@ -104,8 +107,19 @@ class Quantized(Module):
         scale, zero = self.input_grid
         return -zero * scale, (INPUT_LIMIT - zero) * scale
 
+    def drop_weight(self) -> None:
+        """Remove the f32 weight. The layer can no longer be trained or compared with its f32 form."""
+        self.register_parameter("weight", None)
+
+    @property
+    def has_weight(self) -> bool:
+        """Return whether the layer has its f32 weight."""
+        return self._parameters["weight"] is not None
+
     def requantize(self) -> None:
         """Compute scales and codes of the weight again, if the f32 weight has changed."""
+        if not self.has_weight:
+            return
         with no_grad():
             scale = weight_scale_of(self.weight, self.per_channel)
             codes = weight_codes(self.weight.detach(), scale)
@@ -140,6 +154,11 @@ class Quantized(Module):
 
     def _rounded_operands(self, input: Tensor) -> tuple[Tensor, Tensor]:
         """Return input and weight, rounded to the numbers that codes represent."""
+        if not self.has_weight:
+            raise ArgumentError(
+                f"{self._get_name()} has no f32 weight to train",
+                remedy="quantize the model with trainable=True, or call eval()",
+            )
         image = fake_quantized(input, self.input_scale, self.input_zero, 0, INPUT_LIMIT)
         return image, fake_quantized_weight(self.weight, weight_scale_of(self.weight, self.per_channel))
 
@@ -153,6 +172,19 @@ def grid_of(low: float, high: float) -> tuple[float, int]:
     low, high = min(low, 0.0), max(high, 0.0)
     scale = max((high - low) / INPUT_LIMIT, _SMALLEST) if high > low else 1.0
     return scale, min(round(-low / scale), INPUT_LIMIT)
+
+
+@contextmanager
+def float_layers(layers: Iterable[Quantized]) -> Iterator[None]:
+    """Compute the f32 form of quantized layers in the block."""
+    replaced = list(layers)
+    for layer in replaced:
+        object.__setattr__(layer, "forward", layer.float_forward)
+    try:
+        yield
+    finally:
+        for layer in replaced:
+            object.__delattr__(layer, "forward")
 
 
 class QuantizedLinear(Quantized, Linear):

@@ -43,6 +43,7 @@ def quantize(
     smooth: float | None = None,
     equalize: bool = False,
     correct_bias: bool = False,
+    trainable: bool = True,
 ) -> _Model:
     """Return a copy of a trained model whose linear layers and convolutions compute with 8-bit integers.
 
@@ -67,6 +68,7 @@ def quantize(
             that follow it (SmoothQuant).
         equalize: balance channels between consecutive layers (cross-layer equalization).
         correct_bias: add the mean error of each output channel to the biases.
+        trainable: keep the f32 weights, which training needs.
 
     Returns:
         The quantized copy, in evaluation mode.
@@ -84,7 +86,7 @@ def quantize(
         (graphc.int8, (3, 2))
     """
     _check(model, precision, smooth)
-    options = _Options(per_channel, observer_of(method), smooth, equalize, correct_bias)
+    options = _Options(per_channel, observer_of(method), smooth, equalize, correct_bias, trainable)
     return _quantized(model, calibration, skip, options, accuracy, drop)
 
 
@@ -96,6 +98,7 @@ class _Options(NamedTuple):
     smooth: float | None
     equalize: bool
     correct_bias: bool
+    trainable: bool
 
 
 class _Changed(NamedTuple):
@@ -117,20 +120,24 @@ def _quantized(
     result = copy.deepcopy(model).eval()
     line = TerminalLine()
     try:
-        sums, reasons, changed = _convert(result, data, skip, options, line)
+        batches, sums, reasons, changed = _convert(result, data, skip, options, line)
         if accuracy is not None:
             _restore_accuracy(model, result, accuracy, drop, sums, reasons, line)
+        report: Any = report_of(result, batches, sums, reasons, *changed)
     finally:
         line.clear()
-    report: Any = report_of(result, sums, reasons, *changed)
     result.quantization = report
+    for layer in result.modules() if not options.trainable else ():
+        if isinstance(layer, Quantized):
+            layer.drop_weight()
     return result
 
 
 def _convert(
     model: Module, data: Iterable[Any], skip: Any, options: _Options, line: TerminalLine
-) -> tuple[dict[str, Sums], dict[str, str], _Changed]:
-    """Quantize layers in place. Return what was measured, reasons why layers stay f32, and changes before."""
+) -> tuple[list[Batch], dict[str, Sums], dict[str, str], _Changed]:
+    """Quantize layers in place. Return the first batches, what was measured on them, reasons why layers stay f32, and
+    changes before."""
     layers, reasons = _chosen(model, skip)
     calls = batches_of(model, data)
     first = list(islice(calls, _MEASURED))
@@ -150,7 +157,7 @@ def _convert(
             kind.convert(layer, *observers[layer].range(), per_channel=options.per_channel)
     if options.correct_bias:
         correct_biases(model, first)
-    return measured(model, first), reasons, changed
+    return first, measured(model, first), reasons, changed
 
 
 def _check(model: Any, precision: Any, smooth: Any) -> None:

@@ -12,10 +12,15 @@ from graphc.base.errors import ArgumentError
 from graphc.base.records import dataclass
 from graphc.nn.module import Module
 from graphc.quantization.batches import Batch, batches_of, run
-from graphc.quantization.layers import Quantized
+from graphc.quantization.layers import Quantized, float_layers
+from graphc.quantization.rewrites import results_of
 from graphc.tape.grad_mode import no_grad
 
 __all__ = ["LayerReport", "QuantizationReport", "quantization_report"]
+
+
+_RESULTS = "results"
+"""Name of the last row of a table."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,9 @@ class QuantizationReport:
     """Layers of a quantized model, in the order of registration. ``print`` shows a table."""
 
     layers: tuple[LayerReport, ...]
+    snr: float
+    """Signal-to-noise ratio in dB of the model's floating-point results, beside those of f32 layers with the same
+    parameters. NaN without f32 weights."""
     folded: tuple[str, ...] = ()
     """Names of layers into which a batch normalization was folded."""
     smoothed: tuple[str, ...] = ()
@@ -66,6 +74,7 @@ class QuantizationReport:
 
     def __str__(self) -> str:
         width = max((len(layer.name) for layer in self.layers), default=0)
+        width = max(width, len(_RESULTS))
         kinds = max((len(layer.kind) for layer in self.layers), default=0)
         lines = []
         for layer in self.layers:
@@ -75,7 +84,7 @@ class QuantizationReport:
                 else f"f32: {layer.reason}"
             )
             lines.append(f"{layer.name:{width}}  {layer.kind:{kinds}}  {numbers}")
-        return "\n".join(lines)
+        return "\n".join([*lines, f"{_RESULTS:{width}}  {'':{kinds}}  {self.snr:6.1f} dB"])
 
 
 @dataclass
@@ -86,6 +95,12 @@ class Sums:
     noise: float = 0.0
     outside: int = 0
     count: int = 0
+
+    def add(self, exact: np.ndarray, result: np.ndarray) -> None:
+        """Add the squares of exact results, and of the differences from them."""
+        exact = np.asarray(exact, np.float64)
+        self.signal += float(np.square(exact).sum())
+        self.noise += float(np.square(np.asarray(result, np.float64) - exact).sum())
 
     @property
     def snr(self) -> float:
@@ -115,20 +130,35 @@ def _comparison(sums: Sums) -> Any:
     def compare(module: Quantized, args: Any, kwargs: Any, result: Any) -> None:
         x = args[0] if args else kwargs["input"]
         with no_grad():
-            exact = np.asarray(module.float_forward(x)._values(force=True), np.float64)
-        difference = np.asarray(result._values(force=True), np.float64) - exact
+            sums.add(module.float_forward(x)._values(force=True), result._values(force=True))
         low, high = module.input_range
         inputs, half = x._values(force=True), (high - low) / 510  # half a step beyond the last code rounds to it
-        sums.signal += float(np.square(exact).sum())
-        sums.noise += float(np.square(difference).sum())
         sums.outside += int(((inputs < low - half) | (inputs > high + half)).sum())
         sums.count += inputs.size
 
     return compare
 
 
+def _result_ratio(model: Module, batches: Sequence[Batch]) -> float:
+    """Return the signal-to-noise ratio of the model's results, beside those of its f32 layers."""
+    layers = [module for module in model.modules() if isinstance(module, Quantized)]
+    if not all(layer.has_weight for layer in layers):
+        return nan
+    sums = Sums()
+    for batch in batches:
+        result = results_of(model, batch)
+        with float_layers(layers):
+            exact = results_of(model, batch)
+        for a, b in zip(exact, result, strict=True):
+            if a.dtype.kind == "f" and a.shape == b.shape:
+                sums.add(a, b)
+                sums.count += a.size
+    return sums.snr
+
+
 def report_of(
     model: Module,
+    batches: Sequence[Batch],
     sums: dict[str, Sums],
     reasons: dict[str, str],
     folded: Sequence[str] = (),
@@ -144,7 +174,9 @@ def report_of(
             layers.append(LayerReport(name, type(module).__name__, total.snr, *module.input_range, clipped))
         elif name in reasons:
             layers.append(LayerReport(name, type(module).__name__, nan, nan, nan, 0.0, reasons[name]))
-    return QuantizationReport(tuple(layers), tuple(folded), tuple(smoothed), tuple(equalized))
+    return QuantizationReport(
+        tuple(layers), _result_ratio(model, batches), tuple(folded), tuple(smoothed), tuple(equalized)
+    )
 
 
 def quantization_report(model: Module, data: Any) -> QuantizationReport:
@@ -158,7 +190,7 @@ def quantization_report(model: Module, data: Any) -> QuantizationReport:
         A QuantizationReport; ``print`` shows a table.
 
     Raises:
-        ArgumentError: a model without quantized layers, or no data.
+        ArgumentError: a model without quantized layers or without their f32 weights, or no data.
 
     Example:
         >>> import graphc as gc
@@ -171,10 +203,15 @@ def quantization_report(model: Module, data: Any) -> QuantizationReport:
         raise ArgumentError(
             "quantization_report: the model has no quantized layers", remedy="pass the result of gc.quantize"
         )
+    if any(isinstance(module, Quantized) and not module.has_weight for module in model.modules()):
+        raise ArgumentError(
+            "quantization_report: the model has no f32 weights to compare with",
+            remedy="quantize it with trainable=True",
+        )
     batches = list(batches_of(model, data))
     if not batches:
         raise ArgumentError("quantization_report: the data has no inputs", remedy="pass at least one input")
     former = getattr(model, "quantization", None)
     reasons = {x.name: x.reason for x in former.layers if x.reason} if former is not None else {}
     changed = (former.folded, former.smoothed, former.equalized) if former is not None else ()
-    return report_of(model, measured(model, batches), reasons, *changed)
+    return report_of(model, batches, measured(model, batches), reasons, *changed)

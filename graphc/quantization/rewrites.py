@@ -23,7 +23,8 @@ def parameter_uses(model: Module) -> Counter[int]:
     return Counter(id(p) for module in model.modules() for p in module._parameters.values() if p is not None)
 
 
-def _results(model: Module, batch: Batch) -> list[np.ndarray]:
+def results_of(model: Module, batch: Batch) -> list[np.ndarray]:
+    """Return copies of the tensors that a call returns."""
     return [np.array(t._values(force=True)) for t in flatten(run(model, batch))[0]]
 
 
@@ -32,7 +33,7 @@ def apply_changes(model: Module, batch: Batch, changes: Sequence[Change]) -> lis
 
     All are tried together, then, if the results differ, one by one.
     """
-    before = _results(model, batch)
+    before = results_of(model, batch)
     if _apply_together(model, batch, changes, before):
         return list(range(len(changes)))
     return [i for i, change in enumerate(changes) if _apply_together(model, batch, [change], before)]
@@ -40,7 +41,7 @@ def apply_changes(model: Module, batch: Batch, changes: Sequence[Change]) -> lis
 
 def _apply_together(model: Module, batch: Batch, changes: Sequence[Change], before: list[np.ndarray]) -> bool:
     undo = [change() for change in changes]
-    if all(_is_close(a, b) for a, b in zip(_results(model, batch), before, strict=True)):
+    if all(_is_close(a, b) for a, b in zip(results_of(model, batch), before, strict=True)):
         return True
     for step in reversed(undo):
         step()

@@ -12,6 +12,7 @@ import pytest
 
 import graphc as gc
 from graphc import nn
+from graphc.base.errors import ArgumentError
 from graphc.nn import functional as F
 from graphc.quantization import QuantizedConv1d, QuantizedConv2d, QuantizedConv3d, QuantizedLinear
 from graphc.quantization.layers import QUANTIZED_LAYERS, grid_of
@@ -144,3 +145,15 @@ def test_a_c_library_gives_the_same_bits(tmp_path: Path):
     library = gc.build_library(quantized, x, path=tmp_path / "net.so", emit=("so", "py"))
     ((result,),) = call_alone(library, [[x.numpy()]], tmp_path)
     assert np.array_equal(result, gc.load(tmp_path / "net.gcm")(x).detach().numpy())
+
+
+def test_layers_without_f32_weights_compute_the_same_and_cannot_train():
+    x = images()
+    model, small = gc.quantize(net(), [x]), gc.quantize(net(), [x], trainable=False)
+    assert gc.equal(model(x), small(x)) and gc.equal(pickle.loads(pickle.dumps(small)).eval()(x), model(x))
+    assert "head.weight" in model.state_dict() and "head.weight" not in small.state_dict()
+    assert small.quantization.snr == model.quantization.snr
+    with pytest.raises(ArgumentError, match="quantize the model with trainable=True"):
+        small.train()(x)
+    with pytest.raises(ArgumentError, match="no f32 weights to compare with"):
+        gc.quantization_report(small.eval(), [x])

@@ -44,3 +44,20 @@ def test_a_model_without_quantized_layers_or_data_is_refused():
         quantization_report(mlp(), [gc.randn(2, 12)])
     with pytest.raises(ArgumentError, match="has no inputs"):
         quantization_report(gc.quantize(mlp(), [gc.randn(2, 12)]), [])
+
+
+def test_the_ratio_of_the_results_compares_with_f32_layers():
+    model, data = net(), [images() for _ in range(2)]
+    quantized = gc.quantize(model, data)
+    exact, result = (np.concatenate([m(x).detach().numpy() for x in data]).astype(float) for m in (model, quantized))
+    ratio = 10 * math.log10(np.square(exact).sum() / np.square(exact - result).sum())
+    assert quantized.quantization.snr == pytest.approx(ratio, abs=0.01)
+    assert str(quantized.quantization).splitlines()[-1].split() == ["results", f"{ratio:.1f}", "dB"]
+    assert quantization_report(quantized, data).snr == pytest.approx(ratio, abs=0.01)
+    assert gc.equal(quantized(data[0]), gc.tensor(result[:4].astype(np.float32)))
+
+
+def test_a_layer_by_itself_is_a_model():
+    layer, x = nn.Linear(5, 3), gc.randn(4, 5)
+    quantized = gc.quantize(layer, [x])
+    assert quantized.quantization[""].snr == quantized.quantization.snr > 30

@@ -29,6 +29,7 @@ from graphc.compiler.compile import manifest_of
 from graphc.compiler.linking import hide_names, link_library
 from graphc.compiler.stages import Stages
 from graphc.files.manifest import Manifest
+from graphc.ir.graph.graph import Graph
 from graphc.ir.op import REGISTRY, OpDef, Sample, Trait
 
 assert registry.FAMILIES, "all ops"
@@ -81,23 +82,23 @@ int main(int argc, char **argv) {
 
 
 @dataclass(frozen=True)
-class Case:
-    """Sample of an op, and the program compiled from it."""
+class Program:
+    """Program for a target, its operands, and the results to expect."""
 
-    op: OpDef
-    number: int
-    sample: Sample
+    title: str
+    operands: Sequence[np.ndarray]
+    expected: Sequence[np.ndarray]
     manifest: Manifest
     constants: np.ndarray
     code: bytes
 
     def __str__(self) -> str:
-        return f"{self.op.name}-{self.number}"
+        return self.title
 
     @property
     def words(self) -> list[tuple[bytes, bool]]:
-        """Return the bytes of each block in the case's table, and whether the block is a result."""
-        operands, blocks = iter(self.sample.operands), []
+        """Return the bytes of each block in the program's table, and whether the block is a result."""
+        operands, blocks = iter(self.operands), []
         for buffer in self.manifest.buffers:
             contents = bytes(buffer.nbytes)
             if buffer.cls in ("input", "state", "param"):
@@ -109,11 +110,6 @@ class Case:
             blocks.append((contents, buffer.cls == "output"))
         return blocks
 
-    @property
-    def expected(self) -> tuple[np.ndarray, ...]:
-        """Return the results of the reference."""
-        return self.op.evaluate(self.sample.operands, self.op.normalize(self.sample.attrs))
-
 
 def all_samples() -> list[tuple[OpDef, int, Sample]]:
     """Return the samples of all ops except those that call Python."""
@@ -121,22 +117,31 @@ def all_samples() -> list[tuple[OpDef, int, Sample]]:
     return [(op, i, sample) for op in ops for i, sample in enumerate(op.samples() if op.samples else ())]
 
 
-def build_case(op: OpDef, number: int, sample: Sample, target: Target) -> Case | None:
+def build_case(op: OpDef, number: int, sample: Sample, target: Target) -> Program | None:
     """Return the program of a sample; None where the sample cannot be compiled by itself."""
-    stages = Stages(sample_graph(op, sample.operands, sample.attrs), target=target, tuned={})
+    graph = sample_graph(op, sample.operands, sample.attrs)
+    expected = op.evaluate(sample.operands, op.normalize(sample.attrs))
+    return build_program(f"{op.name}-{number}", graph, sample.operands, expected, target)
+
+
+def build_program(
+    title: str, graph: Graph, operands: Sequence[np.ndarray], expected: Sequence[np.ndarray], target: Target
+) -> Program | None:
+    """Return the program of a graph; None where it has open sizes or checks."""
+    stages = Stages(graph, target=target, tuned={})
     manifest, constants = manifest_of(stages.scheduled, "graphc_entry", target)
     if manifest.dims or any(buffer.cls == "status" for buffer in manifest.buffers):
         return None
-    return Case(op, number, sample, manifest, constants, stages.object)
+    return Program(title, operands, expected, manifest, constants, stages.object)
 
 
-def library_of(cases: Sequence[Case], target: Target) -> bytes:
+def library_of(cases: Sequence[Program], target: Target) -> bytes:
     """Return a shared library with an entry ``case_N`` for each."""
     objects = [hide_names(case.code, {"graphc_entry": f"case_{i}"}) for i, case in enumerate(cases)]
     return link_library(objects, [f"case_{i}" for i in range(len(cases))], target, soname="libcases.so")
 
 
-def input_of(cases: Sequence[Case]) -> bytes:
+def input_of(cases: Sequence[Program]) -> bytes:
     """Return the input file of the C program."""
     chunks = [struct.pack("<q", len(cases))]
     for words in (case.words for case in cases):
@@ -159,7 +164,7 @@ def commands(target: Target) -> list[str]:
     return [f"{name}-linux-gnu-gcc", f"qemu-{name}"]
 
 
-def run(cases: Sequence[Case], target: Target, folder: Path) -> list[str]:
+def run(cases: Sequence[Program], target: Target, folder: Path) -> list[str]:
     """Run all cases in a folder; one line for each that differs from its reference. Raises CalledProcessError."""
     (folder / "libcases.so").write_bytes(library_of(cases, target))
     (folder / "in").write_bytes(input_of(cases))
@@ -174,7 +179,7 @@ def run(cases: Sequence[Case], target: Target, folder: Path) -> list[str]:
     return compare(cases, (folder / "out").read_bytes())
 
 
-def compare(cases: Sequence[Case], results: bytes) -> list[str]:
+def compare(cases: Sequence[Program], results: bytes) -> list[str]:
     """Return one line for each case whose results differ from its reference."""
     lines, start = [], 0
     for case in cases:
@@ -198,7 +203,7 @@ def agree(result: np.ndarray, expected: np.ndarray) -> bool:
     return np.allclose(result, expected, tolerance, tolerance * min(finite.max(initial=0.0), 1.0), equal_nan=True)
 
 
-def chosen(target: Target, count: int | None, seed: int) -> list[Case]:
+def chosen(target: Target, count: int | None, seed: int) -> list[Program]:
     """Return the cases of all samples, or of as many by chance."""
     samples = all_samples()
     if count is not None:

@@ -42,10 +42,12 @@ OPS = "ops"
 REWRITES = (
     "canonicalize",
     "batchnorm",
+    "byte_products",
     "lifted_updates",
     "masked_products",
     "padded_sums",
     "precision",
+    "read_codes",
     "slice_updates",
     "winograd",
 )

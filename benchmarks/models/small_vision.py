@@ -1,5 +1,4 @@
-"""Small models of phones and microcontrollers: squeeze-and-excite networks, keyword spotting, anomaly and person
-detection."""
+"""Small models of phones and microcontrollers: squeeze-and-excite networks, keywords, anomalies, persons."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from graphc.ir.graph.verify import verify_graph
 from graphc.ir.op import Trait
 from graphc.passes.base import STANDARD, Pass, PassResult, with_costs
 from graphc.passes.batchnorm import BatchNormFolding
-from graphc.passes.byte_pairs import BytePairs
+from graphc.passes.byte_products import ByteProducts
 from graphc.passes.canonicalize import Canonicalize
 from graphc.passes.checks import SettleChecks
 from graphc.passes.cse import CommonSubexpressionElimination
@@ -58,7 +58,7 @@ PASSES: tuple[Pass, ...] = (
     OptimizeSteps(_SIMPLIFY),
     PruneScans(),
     # From here on, no pass differentiates the graph.
-    BytePairs(),
+    ByteProducts(),
     Decompose(),
     # Decompositions of products repack weights, which all steps share.
     HoistFromSteps(),

@@ -18,7 +18,7 @@ _CODES = 255
 
 @dataclass(frozen=True)
 class ReadCodes:
-    """Convert codes to f32 from their bytes where these are in memory anyway, or where several kernels read the numbers.
+    """Convert codes from their bytes where these are in memory anyway, or where several kernels read the numbers.
 
     Needs: common subexpressions merged. Does: replaces integers that ``quantize_linear`` keeps as f32 by a conversion
     of u8 or i8 codes, so that fusion can read a byte where it would store four. Leaves: integers that one kernel reads,

@@ -69,21 +69,14 @@ def _convolution(costs: RewriteCosts, reasons: list[str], graph: Graph, node: No
     dilation, *other = node.attrs["dilation"]
     if other != [dilation]:
         return None
-    tiles = [tile for tile in _TILES if _covers(node, tile, dilation)]
-    if not tiles:
+    tile, gain = best_tile(node, costs)
+    if not tile:
         reasons.append(f"%{node.result.name}: no tiles, for sizes that are known at run time decide how many there are")
         return None
-    constant = weight.node.op is CONSTANT
-    price = costs.winograd_weight if is_call_invariant(weight) else costs.winograd_live_weight
-    work = {tile: _transformed_work(node, tile, dilation, price, costs) for tile in tiles}
-    tile = min(tiles, key=work.__getitem__)
-    positions = hint(x.shape[0] * prod(node.result.shape[2:]))
-    direct = _KERNEL**2 * x.shape[1] * node.result.shape[1] * (positions + costs.winograd_weight)
-    if work[tile] * costs.winograd_advantage > direct:
+    if gain < costs.winograd_advantage:
         return None
-    reasons.append(
-        f"%{node.result.name}: {direct / work[tile]:.2f} times less work by tiles of {tile}x{tile}, estimated"
-    )
+    constant = weight.node.op is CONSTANT
+    reasons.append(f"%{node.result.name}: {gain:.2f} times less work by tiles of {tile}x{tile}, estimated")
     with use(GraphDispatcher(graph, node.location)):
         spare, image = _spare(node, tile, dilation, costs), _whole_tiles(x, _missing(node, tile, dilation))
         tiles = winograd_input(image, tile=tile, kernel=_KERNEL, spare=spare, dilation=dilation)
@@ -94,6 +87,22 @@ def _convolution(costs: RewriteCosts, reasons: list[str], graph: Graph, node: No
             factors = winograd_weight(weight, tile=tile)
         products = matmul(tiles, factors)
         return winograd_output(products, tile=tile, kernel=_KERNEL, shape=node.result.shape, dilation=dilation)
+
+
+def best_tile(node: Node, costs: RewriteCosts) -> tuple[int, float]:
+    """Return the tile with the least work for a 3x3 convolution with stride 1 (of bytes or reals), and how many times
+    less that is than the direct sum's. Return 0, 0 where no tile is possible."""
+    x, weight = node.operands
+    dilation = node.attrs["dilation"][0]
+    tiles = [tile for tile in _TILES if _covers(node, tile, dilation)]
+    if not tiles:
+        return 0, 0.0
+    price = costs.winograd_weight if is_call_invariant(weight) else costs.winograd_live_weight
+    work = {tile: _transformed_work(node, tile, dilation, price, costs) for tile in tiles}
+    tile = min(tiles, key=work.__getitem__)
+    positions = hint(x.shape[0] * prod(node.result.shape[2:]))
+    direct = _KERNEL**2 * x.shape[1] * node.result.shape[1] * (positions + costs.winograd_weight)
+    return tile, direct / work[tile]
 
 
 def _covers(node: Node, tile: int, dilation: int) -> bool:

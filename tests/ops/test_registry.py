@@ -23,11 +23,11 @@ def test_every_op_is_there():
 def test_what_a_composition_could_do_is_no_op():
     """An op is there for a kernel of its own, or for a gradient that is better than that of what it is composed of.
 
-    Three have neither. What argsort is composed of depends on the size, and numpy sorts at once. Products of bytes are
+    Four have neither. What argsort is composed of depends on the size, and numpy sorts at once. Products of bytes are
     quads for native code alone: numpy multiplies all bytes at once, and ONNX has an operator for each product."""
     composed = [op for op in REGISTRY.values() if op.lower is None and op.lower_nest is None]
     names = {op.name for op in composed if op.vjp is None and not op.has(Trait.GENERATOR)}
-    assert names == {"argsort", "byte_matmul", "byte_conv"}
+    assert names == {"argsort", "byte_matmul", "byte_conv", "real_byte_conv"}
 
 
 def test_a_function_is_called_as_its_op():

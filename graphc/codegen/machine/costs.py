@@ -432,6 +432,8 @@ class RewriteCosts:
     """Maximum elements of a narrow constant that is widened at compile time."""
     byte_pairs: bool = False
     """Whether products of bytes widen them to pairs of 16 bits, for want of an instruction that multiplies quads."""
+    byte_speed: float = 4.0
+    """Multiply-adds of bytes in the time of one of f32."""
     paired_results: int = 4
     """Minimum results of each weight from which that is done: pairs take twice the memory."""
     scaled_weights: int = 4

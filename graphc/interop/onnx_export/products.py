@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.dtypes import DType, bool_, float32, float64, int32, int64
+from graphc.base.dtypes import DType, bool_, float32, float64, int32, int64, uint8
 from graphc.base.sizes.size import is_size
 from graphc.interop.onnx_export.shaping import expanded, reshaped
 from graphc.interop.onnx_export.writer import GraphWriter, Rule, is_small, unsupported
@@ -59,6 +59,13 @@ def _byte_matmul(w: GraphWriter, node: Node, a: str, b: str) -> str:
 def _byte_conv(w: GraphWriter, node: Node, x: str, weight: str) -> str:
     attrs = _window_attrs(node.attrs | {"padding": ((0, 0),) * len(node.attrs["stride"])})
     return w.add("ConvInteger", x, weight, kernel_shape=list(node.operands[1].shape[2:]), **attrs)
+
+
+def _real_byte_conv(w: GraphWriter, node: Node, x: str, weight: str) -> str:
+    attrs = _window_attrs(node.attrs | {"padding": ((0, 0),) * len(node.attrs["stride"])})
+    zero = w.constant(int(node.attrs["zero"]), uint8)
+    kernel = list(node.operands[1].shape[2:])
+    return w.cast(w.add("ConvInteger", x, weight, zero, kernel_shape=kernel, **attrs), float32)
 
 
 def _conv_transpose(w: GraphWriter, node: Node, g: str, weight: str) -> str:
@@ -198,6 +205,7 @@ RULES: dict[str, Rule] = {
     "conv": _conv,
     "byte_matmul": _byte_matmul,
     "byte_conv": _byte_conv,
+    "real_byte_conv": _real_byte_conv,
     "conv_grad_input": _conv_transpose,
     "max_pool": _pooled("MaxPool"),
     "avg_pool": _pooled("AveragePool"),

@@ -17,7 +17,7 @@ from graphc.base.sizes.size import is_size
 from graphc.nn.functional.convolution import conv1d, conv2d
 from graphc.nn.functional.spatial import Pairs, padded
 from graphc.nn.functional.volume import conv3d
-from graphc.ops.contraction.byte_product import byte_conv, byte_matmul
+from graphc.ops.contraction.byte_product import byte_conv, byte_matmul, real_byte_conv
 from graphc.ops.pointwise import bits
 from graphc.ops.reduction import reduce
 from graphc.tensors import functions
@@ -115,6 +115,23 @@ def convolved(
         return total
     windows = byte_conv(pixels, filters.new_ones((1, *w.shape[1:])), **geometry)
     return total - windows * (offset if isinstance(offset, int) or offset.ndim == 0 else offset.squeeze(1))
+
+
+def real_convolved(
+    x: Tensor,
+    x_zero: Tensor | int | None,
+    w: Tensor,
+    w_zero: Tensor | None,
+    padding: Pairs,
+    stride: Sequence[int],
+    dilation: Sequence[int],
+) -> Tensor:
+    """Convolve codes minus their zero points, in f32: compiled code may add f32 products where these are faster."""
+    pixels, point = unsigned(x, x_zero)
+    if isinstance(point, Tensor) or w_zero is not None or w.dtype is not int8:
+        return convolved(x, x_zero, w, w_zero, padding, stride, dilation).to(float32)
+    geometry = {"stride": tuple(stride), "dilation": tuple(dilation)}
+    return real_byte_conv(_padded_codes(pixels, point, padding), w, zero=float(point or 0), **geometry)
 
 
 # ---- codes as real numbers

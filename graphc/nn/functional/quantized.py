@@ -6,7 +6,7 @@ from math import prod
 
 from graphc.base.dtypes import float32, uint8
 from graphc.base.errors import ShapeError
-from graphc.nn.functional.byte_products import CONVOLUTIONS, EXACT, ByteMatrix, convolved, convolved_as_reals
+from graphc.nn.functional.byte_products import CONVOLUTIONS, EXACT, ByteMatrix, convolved_as_reals, real_convolved
 from graphc.nn.functional.spatial import Ints, Pairs, batched, padded, unbatched
 from graphc.ops.pointwise.quantization import quantize_linear
 from graphc.tensors import functions
@@ -92,10 +92,10 @@ def quantized_conv(
 def _convolved(
     x: Tensor, codes: Tensor, scale: float, zero: int, stride: Ints, padding: Pairs, dilation: Ints, groups: int
 ) -> Tensor:
-    """Return the exact sums of a convolution of codes, as i32, or as f32 where f32 has all sums."""
+    """Return the sums of a convolution of codes, as i32 or f32."""
     rank, largest = len(stride), INPUT_LIMIT * WEIGHT_LIMIT
     if groups == 1 and rank <= _BYTE_RANK:
-        return convolved(input_codes(x, scale, zero), zero or None, codes, None, padding, stride, dilation)
+        return real_convolved(input_codes(x, scale, zero), zero or None, codes, None, padding, stride, dilation)
     if groups > 1 and largest * prod(codes.shape[1:]) <= EXACT:
         # Without codes in memory: a depthwise convolution takes as long as reading its input.
         image = quantize_linear(x, scale=scale, low=-zero, high=INPUT_LIMIT - zero, zero=0, dtype=float32)

@@ -1,5 +1,4 @@
-"""Products of bytes with sums in i32, and of words: four neighbours in the bytes of an i32 (quads), or two of 16 bits
-(pairs)."""
+"""Products of bytes with i32 sums, and of words that hold four bytes (quads) or two widened ones (pairs)."""
 
 from __future__ import annotations
 
@@ -22,6 +21,8 @@ from graphc.ops.contraction.convolution import conv, conv_reference
 from graphc.ops.contraction.matrix_product import matmul_multiply_adds, product_type
 from graphc.ops.define import define
 from graphc.ops.movement import shape
+from graphc.ops.pointwise import elementwise
+from graphc.ops.reduction import reduce
 from graphc.ops.reduction.sliding import DILATION, STRIDE, Sliding
 from graphc.ops.rules import check_axis, check_one_dtype
 from graphc.ops.samples import floats, plain
@@ -438,6 +439,50 @@ byte_conv = define(
     samples=lambda: [
         *(plain(_bytes("uint8", *x), _bytes("int8", *w), stride=s, dilation=d) for x, w, s, d in _WINDOWS),
         plain(_bytes("uint8", 1, 3, 5, 5), _bytes("int8", 2, 3, 3, 3), stride=(1, 1), dilation=(1, 1)),
+    ],
+    error_samples=(
+        ErrorSample(
+            (TensorType(int8, (1, 2, 3)), TensorType(int8, (3, 2, 1))),
+            "not u8 and i8",
+            {"stride": (1,), "dilation": (1,)},
+            DTypeError,
+        ),
+    ),
+)
+
+
+def _infer_real(x: TensorType, weight: TensorType, stride: Ints, dilation: Ints, zero: float) -> TensorType:
+    _check_bytes("real_byte_conv", x, weight)
+    return TensorType(float32, _conv_type(TensorType(int8, x.shape), weight, stride, dilation).shape)
+
+
+def _real_reference(x: np.ndarray, weight: np.ndarray, stride: Ints, dilation: Ints, zero: float) -> np.ndarray:
+    return _byte_conv_reference(x - np.float64(zero), weight, stride, dilation).astype(np.float32)
+
+
+def decompose_real_byte_conv(x: Any, weight: Any, stride: Ints, dilation: Ints, zero: float, count: int = QUAD) -> Any:
+    """Return the exact sums of a convolution of words of ``count`` bytes, as f32."""
+    total = decompose_byte_conv(x, weight, stride, dilation, count)
+    if zero:
+        sums = elementwise.cast(reduce.sum(weight, axes=tuple(range(1, len(weight.shape)))), dtype=int32)
+        column = shape.reshape(sums, shape=(weight.shape[0], *(1,) * len(stride)))
+        total = elementwise.sub(total, elementwise.mul(column, int(zero)))
+    return elementwise.cast(total, dtype=float32)
+
+
+real_byte_conv = define(
+    "real_byte_conv",
+    "Convolution of x - zero, x u8 [batch, channels, *size], with i8 weight [out, channels, *kernel], as f32: exact "
+    "sums, or those of f32 products where these are faster.",
+    "x weight",
+    _infer_real,
+    **{**_CONVOLUTION, "attrs": [STRIDE, DILATION, Attr("zero", "float", "code of 0.0", 0.0, False)]},
+    reference=_real_reference,
+    decompose=decompose_real_byte_conv,
+    multiply_adds=lambda types, results, attrs: results[0].size * prod(types[1].shape[1:]),
+    samples=lambda: [
+        *(plain(_bytes("uint8", *x), _bytes("int8", *w), stride=s, dilation=d) for x, w, s, d in _WINDOWS),
+        plain(_bytes("uint8", 1, 3, 5, 5), _bytes("int8", 2, 3, 3, 3), stride=(1, 1), dilation=(1, 1), zero=117.0),
     ],
     error_samples=(
         ErrorSample(

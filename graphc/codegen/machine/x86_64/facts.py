@@ -17,6 +17,8 @@ from graphc.codegen.machine.x86_64.steps import READER
 from graphc.codegen.machine.x86_64.tiles import FEATURES as TILE_FEATURES
 from graphc.codegen.machine.x86_64.tiles import TILES
 
+PAIR_SPEED = 1.6
+"""Multiply-adds of widened bytes in the time of one of f32. Measured with AVX2 on Zen 5: 1.3 to 1.7."""
 _TRIPLE = "x86_64-unknown-linux-gnu"
 
 _LEVELS: tuple[tuple[frozenset[str], dict[str, Any]], ...] = (
@@ -50,7 +52,7 @@ def describe(triple: str, cpu: str, features: str) -> Target:
     }
     costs: Costs = level["costs"]
     if not on & {"+avx512vnni", "+avxvnni"}:
-        common["costs"] = replace(costs, rewrites=replace(costs.rewrites, byte_pairs=True))
+        common["costs"] = replace(costs, rewrites=replace(costs.rewrites, byte_pairs=True, byte_speed=PAIR_SPEED))
     tiles = SIDE if on >= TILE_FEATURES and level is _LEVELS[0][1] else 0
     return Target(triple=triple, cpu=cpu, features=features, tile_rows=tiles, **(level | common))
 

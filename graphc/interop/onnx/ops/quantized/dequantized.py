@@ -9,7 +9,7 @@ from graphc.interop.onnx.ops.quantized.byte_weights import point_of, point_of_al
 from graphc.interop.onnx.ops.quantized.quantization import along
 from graphc.interop.onnx.ops.windows import Window
 from graphc.interop.onnx.values import Codes, Value
-from graphc.nn.functional.byte_products import ByteMatrix, convolved
+from graphc.nn.functional.byte_products import ByteMatrix, real_convolved
 from graphc.tensors.tensor import Tensor
 
 
@@ -48,8 +48,8 @@ def convolution_of_codes(x: Codes | None, w: Codes | None, geometry: Window, gro
     filters, point = w.codes.tensor, _point(w)
     at = None if point is None else along(point, filters, 0, 0)
     spans = geometry.padding, geometry.stride, geometry.dilation
-    total = convolved(x.codes.tensor, point_of_all(x.zero), filters, at, *spans)
-    return total.to(float32) * along(_scale(x) * _scale(w), total, 1, 0)
+    total = real_convolved(x.codes.tensor, point_of_all(x.zero), filters, at, *spans)
+    return total * along(_scale(x) * _scale(w), total, 1, 0)
 
 
 def _crops(pair: tuple[Any, Any]) -> bool:

@@ -75,4 +75,4 @@ def test_products_of_dequantized_operands(
     for compute in (module, graphc.compile(module)):
         np.testing.assert_allclose(compute(graphc.tensor(x)).numpy(), expected, rtol=1e-5, atol=1e-5)
     names = {n.op.name for n in graphc.trace(module, graphc.tensor(x)).nodes()}
-    assert bool({"byte_matmul", "byte_conv"} & names) is exact
+    assert bool({"byte_matmul", "real_byte_conv"} & names) is exact

@@ -18,19 +18,22 @@ Batch = tuple[tuple[Any, ...], dict[str, Any]]
 """Positional and keyword arguments of one call."""
 
 
-def _positional_limit(model: Module) -> int | None:
-    """Return the number of positional arguments that ``forward`` takes. None if there is no limit."""
+def _limits(model: Module) -> tuple[int | None, set[str] | None]:
+    """Return the number of positional arguments that ``forward`` takes, and the names of named ones. None if there is
+    no limit."""
     parameters = inspect.signature(model.forward).parameters.values()
-    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
-        return None
-    return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+    kinds = {p.kind for p in parameters}
+    count = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+    names = {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    variable = inspect.Parameter
+    return None if variable.VAR_POSITIONAL in kinds else count, None if variable.VAR_KEYWORD in kinds else names
 
 
 def batches_of(model: Module, data: Any) -> Iterator[Batch]:
     """Iterate over the calls that the data describes.
 
-    Elements are a tensor or array (the only argument), a tuple or list (positional arguments; those that ``forward``
-    does not take, such as the labels of a data set, are left out), or a dictionary (keyword arguments).
+    Elements are a tensor or array (the only argument), a tuple or list (positional arguments), or a dictionary
+    (keyword arguments). Those that ``forward`` does not take, such as the labels of a data set, are left out.
     """
     if isinstance(data, (Tensor, np.ndarray)):
         raise ArgumentError(
@@ -40,10 +43,10 @@ def batches_of(model: Module, data: Any) -> Iterator[Batch]:
         raise ArgumentError(
             f"quantize: {type(data).__name__} is no iterable of inputs", remedy="pass a list of inputs or a DataLoader"
         )
-    limit = _positional_limit(model)
+    limit, names = _limits(model)
     for item in data:
         if isinstance(item, Mapping):
-            yield (), {str(name): _tensor(value) for name, value in item.items()}
+            yield (), {str(n): _tensor(value) for n, value in item.items() if names is None or n in names}
         elif isinstance(item, (tuple, list)):
             yield tuple(_tensor(value) for value in item[:limit]), {}
         else:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable
 from itertools import chain, islice
+from math import prod
 from typing import Any, NamedTuple, TypeVar
 
 from graphc.base.dtypes import float32
 from graphc.base.errors import ArgumentError, AttributeValueError
 from graphc.base.progress import TerminalLine
+from graphc.nn.functional.quantized import INPUT_LIMIT, WEIGHT_LIMIT
 from graphc.nn.module import Module, no_module
 from graphc.nn.parameter import is_uninitialized
 from graphc.quantization.batches import Batch, batches_of, run
@@ -25,6 +27,8 @@ from graphc.tape.grad_mode import no_grad
 __all__ = ["quantize"]
 
 _Model = TypeVar("_Model", bound=Module)
+_MOST_PRODUCTS = (1 << 31) // (INPUT_LIMIT * (WEIGHT_LIMIT + 1)) - 1
+"""Products of codes whose sum i32 always holds."""
 _MEASURED = 4
 """Batches on which layers are compared with their f32 form."""
 _NAMES = ", ".join(f"nn.{kind.__name__}" for kind in QUANTIZED_LAYERS)
@@ -53,8 +57,8 @@ def quantize(
 
     Args:
         model: a Module with f32 parameters. It is not changed.
-        calibration: an iterable of typical inputs: tensors, tuples of arguments (those that ``forward`` does not take,
-            such as labels, are left out), or dictionaries of named arguments.
+        calibration: an iterable of typical inputs: tensors, tuples of arguments, or dictionaries of named
+            arguments. Those that ``forward`` does not take, such as labels, are left out.
         precision: "int8".
         per_channel: use a scale for each output channel of a weight, or one for all.
         method: choice of the input ranges: "minmax" takes the extremes, "percentile" leaves 0.01% of the inputs out,
@@ -193,7 +197,9 @@ def _unfit(layer: Any) -> str:
     """Return the reason why a layer cannot be quantized, or an empty text."""
     if is_uninitialized(layer.weight):
         return "no weight before the first call"
-    return "" if layer.weight.dtype is float32 else f"weight of type {layer.weight.dtype!r}"
+    if layer.weight.dtype is not float32:
+        return f"weight of type {layer.weight.dtype!r}"
+    return "" if prod(layer.weight.shape[1:]) <= _MOST_PRODUCTS else "sums of more products than i32 holds"
 
 
 def _skipped(model: Module, skip: Any) -> dict[str, str]:

@@ -31,9 +31,12 @@ def results_of(model: Module, batch: Batch) -> list[np.ndarray]:
 def apply_changes(model: Module, batch: Batch, changes: Sequence[Change]) -> list[int]:
     """Apply the changes that keep the results of a call; return their indices.
 
-    All are tried together, then, if the results differ, one by one.
+    All are tried together, then, if the results differ, one by one. No change is kept where the call returns no
+    floating-point tensors, since nothing shows what it does.
     """
     before = results_of(model, batch)
+    if not any(a.dtype.kind == "f" and a.size for a in before):
+        return []
     if _apply_together(model, batch, changes, before):
         return list(range(len(changes)))
     return [i for i, change in enumerate(changes) if _apply_together(model, batch, [change], before)]

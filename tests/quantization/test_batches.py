@@ -23,7 +23,12 @@ def results(model: nn.Module, data: Any) -> list[Any]:
 
 
 def test_elements_are_tensors_tuples_or_dictionaries():
-    data = [gc.ones(1), np.ones(1, np.float32), (gc.ones(1), gc.ones(1) * 3), {"b": gc.ones(1), "a": np.zeros(1)}]
+    data = [
+        gc.ones(1),
+        np.ones(1, np.float32),
+        (gc.ones(1), gc.ones(1) * 3),
+        {"b": gc.ones(1), "a": np.zeros(1), "label": 3},
+    ]
     assert results(Two(), data) == [[2.0], [2.0], [4.0], [1.0]]
 
 

@@ -88,6 +88,24 @@ def test_layers_without_a_call_and_subclasses_stay_f32():
     assert model.quantization["unused"].reason == "no call in the calibration data"
 
 
+def test_sums_that_may_exceed_32_bits_stay_f32():
+    class Wide(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.wide, self.narrow = nn.Linear(70_000, 2), nn.Linear(2, 2)
+
+        def forward(self, x: Any) -> Any:
+            return self.narrow(self.wide(x))
+
+    model = gc.quantize(Wide(), [gc.randn(2, 70_000)])
+    assert quantized_names(model) == ["narrow"]
+    assert model.quantization["wide"].reason == "sums of more products than i32 holds"
+    largest = gc.quantize(nn.Linear(65_000, 1, bias=False), [gc.full((1, 65_000), 2.0)])
+    with gc.no_grad():
+        largest.weight.fill_(1.0)
+        assert float(largest.eval()(gc.full((1, 65_000), 2.0))) == pytest.approx(130_000, rel=1e-6)
+
+
 def test_errors_say_what_to_do():
     model, x = mlp(), gc.randn(4, 12)
     with pytest.raises(ArgumentError, match="the calibration data has no inputs"):

@@ -39,3 +39,12 @@ def test_only_changes_that_keep_the_results_stay():
 
 def test_no_change_keeps_everything():
     assert apply_changes(Scaled(), ((gc.ones(3),), {}), []) == []
+
+
+def test_no_change_stays_where_results_are_not_seen():
+    class Hidden(Scaled):
+        def forward(self, x: Any) -> Any:
+            super().forward(x)
+
+    model = Hidden()
+    assert apply_changes(model, ((gc.ones(3),), {}), [change(model, "unused", 5.0)]) == [] and model.unused == 1.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from graphc.interop.onnx.elements import STRING, Element
 from graphc.interop.onnx.graph import ABSENT, OnnxGraph, OnnxNode, TensorAttribute, captured
 from graphc.interop.onnx.registry import OperatorEntry
 from graphc.interop.onnx.table import find, host_function
-from graphc.interop.onnx.values import MOST_KNOWN, Value, array_of_sizes, settled
+from graphc.interop.onnx.values import MOST_KNOWN, Codes, Value, array_of_sizes, settled
 from graphc.interop.onnx.widths import narrowed
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
@@ -28,6 +29,8 @@ FAULTS = (ArithmeticError, LookupError, TypeError, ValueError)
 AttributeError and AssertionError are bugs of a rule."""
 
 
+_MOVING = frozenset({"MaxPool", "Reshape", "Transpose", "Flatten", "Squeeze", "Unsqueeze", "Identity"})
+"""Operators that move numbers, or select the largest: the same for codes of one scale."""
 MOST_READ = 8
 """Elements of the longest vector that is read as sizes."""
 
@@ -95,6 +98,8 @@ class Runner:
             if raw_results is None:
                 raw_results = _computed(Call(node, self, scope, inputs), entry)
             results = _values(node, raw_results, inputs)
+            if node.op in _MOVING and not node.domain and inputs and isinstance(inputs[0], Value):
+                results[0].codes = self._moved(node, entry, inputs, scope)
         except GraphcError as error:
             _explain(error, node)
             raise
@@ -105,6 +110,14 @@ class Runner:
                 f"the model asks for {len(node.outputs)} results, the operator has {len(results)}", where=_place(node)
             )
         return results
+
+    def _moved(self, node: OnnxNode, entry: OperatorEntry, inputs: Sequence[Any], scope: Scope) -> Codes | None:
+        """Return the codes of the result of an operator that moves or selects numbers with one scale."""
+        codes = inputs[0].codes
+        if codes is None or codes.step is None or codes.step <= 0 or len(node.outputs) > 1:
+            return None
+        moved = _computed(Call(node, self, scope, [codes.codes, *inputs[1:]]), entry)
+        return replace(codes, codes=Value(codes.codes.element, moved), axis=0)
 
     @staticmethod
     def _known(node: OnnxNode, entry: OperatorEntry, inputs: Sequence[Any]) -> Any:

@@ -122,6 +122,8 @@ class Codes:
     """One scale, or one for each index of ``axis``."""
     zero: Value | None
     axis: int
+    step: float | None = None
+    """The one scale, where it is known."""
 
     def is_along(self, axis: int | None) -> bool:
         """Check for one scale, or for a scale for each index of ``axis``."""

@@ -60,7 +60,7 @@ def known_steps(x: Tensor, scale: Value | float, zero: Value | None, element: El
     """Return the quantization of f32 numbers to bytes with a known scale and zero point; None for others."""
     if element.name not in ("INT8", "UINT8") or x.dtype is not float32:
         return None
-    step, point = _known_number(scale), 0 if zero is None else _known_number(zero)
+    step, point = _known_number(scale), _point(zero)
     if step is None or point is None or not 0 < step < float("inf"):
         return None
     low, high = RANGES[element.name]
@@ -71,6 +71,11 @@ def _known_number(x: Value | float) -> float | None:
     if not isinstance(x, Value):
         return x
     return float(x.number) if x.is_known and x.array.size == 1 else None
+
+
+def _point(zero: Value | None) -> float | None:
+    """Return the zero point: 0 for none; None where it is unknown."""
+    return 0 if zero is None else _known_number(zero)
 
 
 def _rounded(steps: Steps, zero: int, dtype: DType) -> Tensor:
@@ -92,7 +97,7 @@ def codes_of(
 def numbers_of(x: Value, scale: Tensor, zero: Value | None, spread: Tensor | None) -> Tensor:
     """Return ``(x - zero) * scale``; of codes that were just quantized from their integers, without a conversion."""
     steps = x.steps
-    if steps is not None and steps.zero == (0 if zero is None else _known_number(zero)):
+    if steps is not None and steps.zero == _point(zero):
         return _rounded(steps, 0, float32).to(scale.dtype) * scale
     return dequantized(x.tensor, scale, spread)
 
@@ -124,6 +129,13 @@ def quantize_linear(
     data = real(x)
     scale = along(real(y_scale).to(data.dtype), data, axis, block_size)
     zero = None if y_zero_point is None else along(y_zero_point.tensor, data, axis, block_size)
+    codes = x.codes
+    if codes is not None and codes.codes.element is element and codes.step is not None:
+        point = _point(codes.zero)
+        same = codes.step == _known_number(y_scale) and point is not None and point == _point(y_zero_point)
+        if same and element.name in ("INT8", "UINT8"):
+            # Rounding errors of a product and a quotient are far less than half a code.
+            return codes.codes
     if not saturate:
         return Value(element, quantized(data, scale, zero, element, False))
     return codes_of(data, y_scale, scale, y_zero_point, zero, element)
@@ -145,7 +157,7 @@ def dequantize_linear(
     element = element_of_code(output_dtype) if output_dtype else x_scale.element
     result = Value(element, numbers_of(x, scale, x_zero_point, zero))
     if result.element is FLOAT and not block_size:
-        result.codes = Codes(x, x_scale.tensor, x_zero_point, axis % max(data.ndim, 1))
+        result.codes = Codes(x, x_scale.tensor, x_zero_point, axis % max(data.ndim, 1), _known_number(x_scale))
     return result
 
 

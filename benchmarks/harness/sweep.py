@@ -76,12 +76,12 @@ def fill(shape: Sequence[int], seed: int, dtype: Any = np.float32) -> np.ndarray
 # ---- command line
 
 
-def restart(module: str, threads: int = 1) -> None:
+def restart(module: str, threads: int = 1, variables: Mapping[str, str] | None = None) -> None:
     """Start the program again with every library held to some threads, which they read from the environment when they
-    are loaded; do nothing the second time."""
-    if any(os.environ.get(name) != str(threads) for name in THREADS):
-        environment = {**os.environ, **dict.fromkeys(THREADS, str(threads))}
-        os.execve(sys.executable, [sys.executable, "-m", module, *sys.argv[1:]], environment)
+    are loaded, and with other variables; do nothing the second time."""
+    settings = {**dict.fromkeys(THREADS, str(threads)), **(variables or {})}
+    if any(os.environ.get(name) != value for name, value in settings.items()):
+        os.execve(sys.executable, [sys.executable, "-m", module, *sys.argv[1:]], {**os.environ, **settings})
 
 
 def pick(choices: Sequence[str]) -> Callable[[str], list[str]]:

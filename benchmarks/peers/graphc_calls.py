@@ -15,7 +15,7 @@ from benchmarks.harness.process import TARGET as VARIABLE
 from benchmarks.workloads import LoopWorkload, Workload
 
 TARGET = os.environ.get(VARIABLE, "host")
-OPTIONS = {} if TARGET == "host" else {"target": TARGET}
+OPTIONS: dict[str, Any] = {} if TARGET == "host" else {"target": TARGET}
 """Empty for this machine: older commits under comparison may lack the argument."""
 NARROW = ("bf16", "f16", "int8", "int4", "bf16_dot", "int8_dot", "int4_dot")
 """Variants with narrow weights or products."""
@@ -58,7 +58,7 @@ def prepare_compiled(workload: Workload | LoopWorkload, folder: Path, threads: i
     return fw.prepare_calls(graphc, workload, folder, compiled)
 
 
-def _precision(variant: str) -> dict[str, str]:
+def _precision(variant: str) -> dict[str, Any]:
     if variant and variant not in NARROW:
         raise NotProvidedError(f"no variant {variant} of this workload")
     return {"precision": variant} if variant else {}

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 
 import numpy as np
 import pytest
 
 from benchmarks import conv, gemm, kernels, linalg, overheads
+from benchmarks.harness.process import THREADS
 from benchmarks.harness.results import arrays_of
-from benchmarks.harness.sweep import Sweep, copy_seconds
+from benchmarks.harness.sweep import Sweep, copy_seconds, restart
 
 SMALL_GEMM = ("3x5x7", "1x17x64 t w", "64x64x64 f64")
 SMALL_CONV = ("odd 3x7x37 3x3 11 s2", "grouped 1x128x28 3x3 128 g32", "unet 1x64x32 2x2 32 s2 t")
@@ -101,3 +103,18 @@ def test_a_table_is_written_into_its_page(tmp_path, monkeypatch: pytest.MonkeyPa
     text = page.read_text()
     assert text.startswith("before\n<!-- table of benchmarks.linalg -->\nMicroseconds") and "old" not in text
     assert "| solve 3x3 |" in text and text.endswith("\n<!-- end -->\nafter\n")
+
+
+def test_a_program_starts_again_once_with_its_variables(monkeypatch: pytest.MonkeyPatch):
+    starts: list[dict[str, str]] = []
+    monkeypatch.setattr(os, "execve", lambda path, command, environment: starts.append(environment))
+    for name in THREADS:
+        monkeypatch.setenv(name, "2")
+    restart("benchmarks.int8", 2)
+    assert not starts
+    restart("benchmarks.int8", 2, {"LIMIT": "AVX2"})
+    (environment,) = starts
+    assert environment["LIMIT"] == "AVX2" and environment[THREADS[0]] == "2"
+    monkeypatch.setenv("LIMIT", "AVX2")
+    restart("benchmarks.int8", 2, {"LIMIT": "AVX2"})
+    assert len(starts) == 1

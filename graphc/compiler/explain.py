@@ -368,10 +368,10 @@ def _lines(explanation: Explanation) -> list[str]:
 
 
 def _pass_lines(passes: tuple[PassRun, ...]) -> list[str]:
-    """Return lines for passes that changed something, with their steps and the reasons for their choices."""
+    """Return lines for passes that changed something or say why not, with their steps and the reasons for choices."""
     lines = []
     for run in passes:
-        if run.changed:
+        if run.changed or run.reasons:
             lines.append(f"   {run.name}: {_cost(run)}")
             lines += [f"      {step.name}: {_cost(step)}" for step in run.steps]
             lines += [f"      {reason}" for reason in run.reasons]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from math import prod
 
 from graphc.base import config
-from graphc.base.dtypes import float32
+from graphc.base.dtypes import float32, int8, uint8
 from graphc.base.records import dataclass
 from graphc.base.sizes.size import is_size
 from graphc.codegen.machine.costs import DEFAULT, Costs
 from graphc.ir.graph.graph import Graph, Node, Value
 from graphc.ir.graph.rewrite import Rule, apply_rules
+from graphc.ir.op import Trait
 from graphc.ops.contraction.byte_product import (
     PAIR,
     byte_conv,
@@ -68,6 +69,7 @@ class ByteProducts:
                 return _PAIRED[node.op](*node.operands, **node.attrs, count=PAIR)
 
         count = apply_rules(graph, [Rule(op.name, rewrite, self.name) for op in _PAIRED])
+        reasons += [_float_product(node) for node in graph.having(Trait.CONTRACTION) if _converts_bytes(node)]
         return PassResult(graph, count, tuple(reasons))
 
     def _gain_of_reals(self, node: Node) -> float:
@@ -84,6 +86,27 @@ class ByteProducts:
         counts = result[:-1] if node.op is byte_matmul.op else (result[0], *result[2:])
         rewrites = self.costs.rewrites
         return rewrites.byte_pairs and not any(map(is_size, counts)) and prod(counts) >= rewrites.paired_results
+
+
+def _converts_bytes(node: Node) -> bool:
+    """Check for a product of floats of which one factor is stored as bytes."""
+    return node.result.dtype.kind == "f" and any(map(_comes_from_bytes, node.operands))
+
+
+def _comes_from_bytes(value: Value) -> bool:
+    """Check whether bytes become the value by a conversion and elementwise operations and moves."""
+    stack = [value]
+    while stack:
+        node = stack.pop().node
+        if node.op is cast.op and node.operands[0].dtype in (int8, uint8):
+            return True
+        if node.op.has_any(Trait.ELEMENTWISE | Trait.VIEW):
+            stack += node.operands[:1]
+    return False
+
+
+def _float_product(node: Node) -> str:
+    return f"%{node.result.name}: {node.op.name} in f32, a factor is stored as int8"
 
 
 def _of_reals(node: Node) -> Value:

@@ -7,13 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from graphc.base.dtypes import int8, uint8
+from graphc.base.dtypes import float32, int8, uint8
 from graphc.codegen.machine.costs import DEFAULT, Costs
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import copy, evaluate
 from graphc.ir.types import TensorType
 from graphc.ops.contraction.byte_product import byte_conv, byte_matmul, real_byte_conv
+from graphc.ops.contraction.convolution import conv
 from graphc.ops.dispatch import GraphDispatcher, use
+from graphc.ops.pointwise.elementwise import cast, mul
 from graphc.passes.byte_products import ByteProducts
 
 COSTS = replace(DEFAULT, rewrites=replace(DEFAULT.rewrites, byte_pairs=True))
@@ -84,6 +86,19 @@ def test_reals_replace_bytes_where_that_saves_more(graph: Graph, costs: Costs, c
     x, w = (value.type for value in graph.inputs)
     arrays = [random.integers(0, 256, x.shape).astype(np.uint8), random.integers(-20, 20, w.shape).astype(np.int8)]
     assert np.array_equal(*(evaluate(g, arrays)[0] for g in (graph, changed)))
+
+
+def test_products_that_convert_bytes_are_reported():
+    graph = Graph("g")
+    x = graph.add_input(TensorType(float32, (1, 4, 8, 8)), "x")
+    w = graph.add_input(TensorType(int8, (4, 1, 3, 3)), "w", "param", "w")
+    with use(GraphDispatcher(graph)):
+        weight = mul(cast(w, dtype=float32), 0.5)
+        padding = ((1, 1), (1, 1))
+        graph.set_outputs([conv(x, weight, stride=(1, 1), padding=padding, dilation=(1, 1), groups=4)])
+    assert [r.partition(": ")[2] for r in ByteProducts().run(graph).reasons] == [
+        "conv in f32, a factor is stored as int8"
+    ]
 
 
 def test_without_the_method_bytes_stay(monkeypatch: pytest.MonkeyPatch):

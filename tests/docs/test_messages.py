@@ -15,7 +15,8 @@ from graphc.nn import functional
 PACKAGE = Path(graphc.__file__).parent
 ROOTS = {"graphc": graphc, "gc": graphc, "nn": graphc.nn, "F": functional, "optim": graphc.optim}
 KEYS = {f"graphc.{name}" for name in ("assumptions", "module", "random", "recording", "tree")}
-"""Keys of records in files, which look like names of modules."""
+KEYS |= {"graphc.linear_of_codes", "graphc.convolution_of_codes"}
+"""Keys of records in files, and operators of an imported graph, which look like names of modules."""
 
 _NAME = re.compile(r"(?<![\w.])((?:graphc|gc|nn|F|optim)(?:\.[A-Za-z_]\w*)+)")
 

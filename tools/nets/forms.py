@@ -362,7 +362,7 @@ NOT_CALLED = {
     "from_onnx", "from_pt2", "from_torch", "hessian", "initial_seed",
     "is_grad_enabled", "is_inference_mode_enabled", "is_tracing", "jacfwd", "jacrev", "jvp", "load", "load_state",
     "load_weights", "manual_seed", "picture", "save", "save_state", "scan", "seed", "set_num_threads", "set_rng_state",
-    "summary", "graphc.trace", "Dim", "assert_true", "opaque", "checkpoint", "checkpoint_sequential",
+    "summary", "graphc.trace", "quantize", "quantization_report", "Dim", "assert_true", "opaque", "checkpoint", "checkpoint_sequential",
     "compare", "cond", "load_case", "replay", "switch", "while_loop", "fori_loop", "associative_scan",
     "build_library", "selftest",
     "value_and_grad", "vjp", "vmap", "multi_head_attention_forward",

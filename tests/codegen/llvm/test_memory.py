@@ -84,6 +84,24 @@ def test_guards_protect_memory(guard: str, kind: str, machine):
     check_native(kernel, machine)
 
 
+@pytest.mark.parametrize(("wide", "narrow"), [("i32", "u8"), ("i32", "i8"), ("i64", "i32"), ("i64", "u8")])
+@pytest.mark.parametrize("guard", ["0 <= l < 1", "3 <= l < 4", "2 <= o < 3"])
+def test_a_store_of_one_narrow_lane_leaves_its_neighbours(wide: str, narrow: str, guard: str, machine):
+    """LLVM 22 would store the lane before it is truncated, with -mcpu=x86-64-v4."""
+    kernel = kernel_of(f"""
+        kernel @k(%x: {wide}[64] in, %y: {narrow}[64] inout) {{
+          for o in 4 serial {{
+            for l in 16 vector {{
+              a: {wide} = load %x[16*o + l]
+              b: {wide} = add(a, a)
+              c: {narrow} = cast(b)
+              store %y[16*o + l] = c if {guard}
+            }}
+          }}
+        }}""")
+    check_native(kernel, machine)
+
+
 def test_a_guarded_index_outside_of_its_buffer(machine):
     check_native(copying("i in 12 vector", "i - 2", "i", (8, 12), guard="if 2 <= i < 10 else f32(0.0)"), machine)
 

@@ -22,6 +22,9 @@ from graphc.tensors.creation import from_numpy
 from graphc.tensors.free_functions import matmul
 from graphc.tensors.tensor import Tensor
 
+transposed_convolution_of_codes = deferred(
+    "graphc.interop.onnx.ops.quantized.dequantized:transposed_convolution_of_codes"
+)
 convolution_of_codes = deferred("graphc.interop.onnx.ops.quantized.dequantized:convolution_of_codes")
 
 
@@ -61,7 +64,19 @@ def conv(
     return add_bias("Conv", convolution.conv(x, w, padding=padding, **options), b, len(geometry.kernel))
 
 
-@op("ConvTranspose")
+@op("ConvTranspose", values=True)
+def conv_transpose_of_values(x: Value, w: Value, b: Value | None = None, **attributes: Any) -> Tensor:
+    """Convolve; images and filters of codes by the exact sums of codes where blocks of the result do not overlap."""
+    bias = None if b is None else b.tensor
+    moved = ("pads", "output_padding", "output_shape")
+    if x.codes is not None and not any(any(attributes.get(name) or ()) for name in moved):
+        geometry = window_of(x.shape[2:], w.shape[2:], attributes.get("strides"), None, attributes.get("dilations"))
+        exact = transposed_convolution_of_codes(x.codes, w.codes, geometry, attributes.get("group", 1))
+        if exact is not None:
+            return add_bias("ConvTranspose", exact, bias, len(geometry.kernel))
+    return conv_transpose(x.tensor, w.tensor, bias, **attributes)
+
+
 def conv_transpose(
     x: Tensor,
     w: Tensor,

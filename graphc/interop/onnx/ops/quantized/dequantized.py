@@ -52,5 +52,28 @@ def convolution_of_codes(x: Codes | None, w: Codes | None, geometry: Window, gro
     return total * along(_scale(x) * _scale(w), total, 1, 0)
 
 
+def transposed_convolution_of_codes(x: Codes | None, w: Codes | None, geometry: Window, group: int) -> Tensor | None:
+    """Return the transposed convolution of a dequantized image with dequantized filters [in, out, *kernel].
+
+    Returns None unless each element of the result comes from one pixel, because the stride is the size of the filters:
+    then it is a product of pixels, whose results lie in blocks.
+    """
+    if x is None or w is None or not x.is_along(None) or not w.is_along(1):
+        return None
+    kernel, rank = geometry.kernel, len(geometry.kernel)
+    apart = tuple(geometry.stride) == tuple(kernel) and set(geometry.dilation) == {1}
+    if not apart or not takes_filters(x.codes, w.codes, group) or _point(w) is not None:
+        return None
+    filters = w.codes.tensor.permute(*range(1, rank + 2), 0)
+    channels, ones = filters.shape[0], (1,) * rank
+    columns = filters.reshape(-1, filters.shape[-1], *ones)
+    total = real_convolved(x.codes.tensor, point_of_all(x.zero), columns, None, ((0, 0),) * rank, ones, ones)
+    blocks = total.reshape(total.shape[0], channels, *kernel, *total.shape[2:])
+    order = [axis for d in range(rank) for axis in (2 + rank + d, 2 + d)]
+    sizes = [n * k for n, k in zip(total.shape[2:], kernel, strict=True)]
+    image = blocks.permute(0, 1, *order).reshape(total.shape[0], channels, *sizes)
+    return image * along(_scale(x) * _scale(w), image, 1, 0)
+
+
 def _crops(pair: tuple[Any, Any]) -> bool:
     return min(pair) < 0

@@ -76,3 +76,32 @@ def test_products_of_dequantized_operands(
         np.testing.assert_allclose(compute(graphc.tensor(x)).numpy(), expected, rtol=1e-5, atol=1e-5)
     names = {n.op.name for n in graphc.trace(module, graphc.tensor(x)).nodes()}
     assert bool({"byte_matmul", "real_byte_conv"} & names) is exact
+
+
+@pytest.mark.parametrize(
+    ("attributes", "exact"),
+    [
+        ({"strides": [2, 3]}, True),
+        ({"strides": [2, 3], "pads": [1, 0, 0, 1]}, False),
+        ({"strides": [2, 3], "output_padding": [0, 1]}, False),
+        ({"strides": [1, 3]}, False),
+    ],
+)
+def test_transposed_convolutions_of_dequantized_operands(attributes: dict[str, Any], exact: bool):
+    """Codes are multiplied where blocks of the result do not overlap."""
+    x = RANDOM.standard_normal((2, 4, 3, 5)).astype(np.float32)
+    w = RANDOM.integers(-127, 128, (4, 6, 2, 3)).astype(np.int8)
+    module, scale = _model("ConvTranspose", x, w, 1, 6, **attributes)
+    weight = graphc.tensor((w * scale.reshape(1, 6, 1, 1)).astype(np.float32))
+    full = graphc.nn.functional.conv_transpose2d(
+        graphc.tensor(_numbers(x).astype(np.float32)),
+        weight,
+        stride=attributes["strides"],
+        output_padding=attributes.get("output_padding", 0),
+    )
+    if "pads" in attributes:
+        full = full[:, :, 1:, : full.shape[3] - 1]
+    for compute in (module, graphc.compile(module)):
+        np.testing.assert_allclose(compute(graphc.tensor(x)).numpy(), full.numpy(), rtol=1e-5, atol=1e-5)
+    names = {n.op.name for n in graphc.trace(module, graphc.tensor(x)).nodes()}
+    assert ("real_byte_conv" in names) is exact

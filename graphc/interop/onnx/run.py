@@ -29,7 +29,7 @@ FAULTS = (ArithmeticError, LookupError, TypeError, ValueError)
 AttributeError and AssertionError are bugs of a rule."""
 
 
-_MOVING = frozenset({"MaxPool", "Reshape", "Transpose", "Flatten", "Squeeze", "Unsqueeze", "Identity"})
+_MOVING = frozenset({"MaxPool", "Reshape", "Transpose", "Flatten", "Squeeze", "Unsqueeze"})
 """Operators that move numbers, or select the largest: the same for codes of one scale."""
 MOST_READ = 8
 """Elements of the longest vector that is read as sizes."""

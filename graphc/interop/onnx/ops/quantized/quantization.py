@@ -16,6 +16,8 @@ from graphc.ops.pointwise.quantization import quantize_linear as to_codes
 from graphc.tensors import functions
 from graphc.tensors.tensor import Tensor
 
+_LARGEST_STEP = 2.0**120
+"""Bound of scales whose products with codes are finite."""
 RANGES: dict[str, tuple[int, int]] = {
     **{f"UINT{bits}": (0, (1 << bits) - 1) for bits in (2, 4, 8, 16)},
     **{f"INT{bits}": (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) for bits in (2, 4, 8, 16, 32)},
@@ -133,7 +135,7 @@ def quantize_linear(
     if codes is not None and codes.codes.element is element and codes.step is not None:
         point = _point(codes.zero)
         same = codes.step == _known_number(y_scale) and point is not None and point == _point(y_zero_point)
-        if same and element.name in ("INT8", "UINT8"):
+        if same and element.name in ("INT8", "UINT8") and 0 < abs(codes.step) < _LARGEST_STEP:
             # Rounding errors of a product and a quotient are far less than half a code.
             return codes.codes
     if not saturate:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ from tests.native import target_or_skip
 
 onnx = pytest.importorskip("onnx")
 
+RANDOM = np.random.default_rng(0)
 X = (np.random.default_rng(0).standard_normal((3, 4, 6)) * 40).astype(np.float32)
 
 
@@ -103,3 +106,57 @@ def test_gradients_pass_through_numbers_of_steps():
     x = np.array([3, 5], np.uint8)
     from_onnx(model("DequantizeLinear", x, np.array(0.5, np.float32)))(x, scale).sum().backward()
     assert scale.grad.item() == 8
+
+
+MOVES: list[tuple[str, Any, dict[str, Any], Any]] = [
+    ("Identity", None, {}, lambda x: x),
+    ("Flatten", None, {"axis": 2}, lambda x: x.reshape(6, 4)),
+    ("Transpose", None, {"perm": [1, 0, 2]}, lambda x: x.transpose(1, 0, 2)),
+    ("Reshape", [0, -1], {}, lambda x: x.reshape(2, 12)),
+    ("Squeeze", [0], {}, lambda x: x[0]),
+    ("Unsqueeze", [0, -1], {}, lambda x: x[None, ..., None]),
+    ("MaxPool", None, {"kernel_shape": [2], "strides": [2]}, lambda x: x.reshape(*x.shape[:2], 2, 2).max(-1)),
+    ("MaxPool", None, {"kernel_shape": [2], "pads": [1, 0], "strides": [4]}, lambda x: x[..., :1]),
+]
+
+
+@pytest.mark.parametrize(("operator", "second", "attributes", "expected"), MOVES)
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+def test_codes_move_without_a_conversion(operator: str, second: Any, attributes: Any, expected: Any, dtype: Any):
+    info = np.iinfo(dtype)
+    x = RANDOM.integers(info.min, info.max, (1 if operator == "Squeeze" else 2, 3, 4), endpoint=True).astype(dtype)
+    constants = {"scale": np.float32(0.03), "zero": dtype(9)} | ({} if second is None else {"second": np.array(second)})
+    nodes = [
+        onnx.helper.make_node("DequantizeLinear", ["x", "scale", "zero"], ["real"]),
+        onnx.helper.make_node(operator, ["real", *(["second"] if second else [])], ["moved"], **attributes),
+        onnx.helper.make_node("QuantizeLinear", ["moved", "scale", "zero"], ["codes"]),
+    ]
+    module = _module(nodes, x, ["codes", "moved"], constants)
+    for compute in (module, graphc.compile(module)):
+        codes, moved = compute(graphc.from_numpy(x))
+        assert np.array_equal(codes.numpy(), expected(x))
+        np.testing.assert_allclose(moved.numpy(), (expected(x).astype(np.float32) - 9) * 0.03, atol=1e-5)
+    assert "quantize_linear" not in {n.op.name for n in graphc.trace(module, graphc.from_numpy(x)).nodes()}
+
+
+def test_numbers_beyond_the_largest_f32_have_the_last_code():
+    x = np.array([-2, -1, 0, 1, 2], np.int8)
+    nodes = [
+        onnx.helper.make_node("DequantizeLinear", ["x", "scale", "zero"], ["real"]),
+        onnx.helper.make_node("QuantizeLinear", ["real", "scale", "zero"], ["codes"]),
+    ]
+    module = _module(nodes, x, ["codes"], {"scale": np.float32(3e38), "zero": np.int8(0)})
+    for compute in (module, graphc.compile(module)):
+        assert compute(graphc.from_numpy(x)).tolist() == [-128, -1, 0, 1, 127]
+
+
+def _module(nodes: list[Any], x: np.ndarray, results: list[str], constants: dict[str, Any]) -> Any:
+    kinds = {"codes": onnx.helper.np_dtype_to_tensor_dtype(x.dtype)}
+    graph = onnx.helper.make_graph(
+        nodes,
+        "codes",
+        [onnx.helper.make_tensor_value_info("x", kinds["codes"], x.shape)],
+        [onnx.helper.make_tensor_value_info(name, kinds.get(name, 1), None) for name in results],
+        [onnx.numpy_helper.from_array(np.asarray(a), name) for name, a in constants.items()],
+    )
+    return from_onnx(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8))

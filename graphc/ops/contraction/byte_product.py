@@ -470,13 +470,17 @@ def decompose_real_byte_conv(x: Any, weight: Any, stride: Ints, dilation: Ints, 
     return elementwise.cast(total, dtype=float32)
 
 
+_REAL_CONVOLUTION: dict[str, Any] = {
+    **_CONVOLUTION,
+    "attrs": [STRIDE, DILATION, Attr("zero", "float", "code of 0.0", 0.0, False)],
+}
 real_byte_conv = define(
     "real_byte_conv",
     "Convolution of x - zero, x u8 [batch, channels, *size], with i8 weight [out, channels, *kernel], as f32: exact "
     "sums, or those of f32 products where these are faster.",
     "x weight",
     _infer_real,
-    **{**_CONVOLUTION, "attrs": [STRIDE, DILATION, Attr("zero", "float", "code of 0.0", 0.0, False)]},
+    **_REAL_CONVOLUTION,
     reference=_real_reference,
     decompose=decompose_real_byte_conv,
     multiply_adds=lambda types, results, attrs: results[0].size * prod(types[1].shape[1:]),

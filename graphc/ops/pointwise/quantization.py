@@ -11,7 +11,7 @@ from graphc.base.dtypes import DType, float32, int8, int32, uint8
 from graphc.base.errors import ArgumentError, DTypeError
 from graphc.ir.kernel.index import Index
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
-from graphc.ir.kernel.nest import Scalar
+from graphc.ir.kernel.nest import NestBuilder, Scalar
 from graphc.ir.op import Attr, ErrorSample, Sample
 from graphc.ir.types import TensorType
 from graphc.ops.define import define
@@ -94,28 +94,41 @@ def _lower(
     dtype: DType,
 ) -> Scalar:
     nest, value = c.nest, c.broadcast(x, index)
-    least, most = (nest.const(float(np.float32(end) * np.float32(scale)), float32) for end in (low, high))
-    # Limits before the quotient keep infinities out of it. They round to their own codes.
-    value = nest.select(value > least, value, least)
-    value = nest.select(value < most, value, most)
-    if scale != 1.0:
+    with np.errstate(over="ignore"):
+        ends = np.array([low, high], np.float32) * np.float32(scale)
+    if np.isfinite(ends).all():
+        # Limits before the quotient keep infinities out of it. They round to their own codes.
+        value = _limited(nest, value, *ends)
         parts = reciprocal(scale, low, high)
-        value = value / scale if parts is None else nest.fma(value, parts[0], value * parts[1])
+        if scale != 1.0:
+            value = value / scale if parts is None else nest.fma(value, parts[0], value * parts[1])
+    else:
+        value = _limited(nest, value / scale, low, high)
     if dtype is float32:
         return nest.op("roundeven", value)
     code = nest.op("bitcast", value + MAGIC, dtype=int32)
     return (code + int(zero) if zero else code).cast(dtype)
 
 
+def _limited(nest: NestBuilder, value: Scalar, low: float, high: float) -> Scalar:
+    """Limit a number; NaN becomes the lower limit."""
+    least, most = (nest.const(float(end), float32) for end in (low, high))
+    value = nest.select(value > least, value, least)
+    return nest.select(value < most, value, most)
+
+
 def _samples() -> list[Sample]:
     halves = np.arange(-600, 600, dtype=np.float32) / 2
     special = np.array([np.nan, np.inf, -np.inf, -0.0, 3e38, -3e38, 1e-40], np.float32)
-    cases = (
+    cases: tuple[tuple[float, float, float, float, DType], ...] = (
         *((1.0, 0, 255, 0, uint8), (1.0, -128, 127, 0, int8), (0.5, -3, 252, 3, uint8), (1.0, -127, 127, 0, float32)),
         *((float(np.float32(0.0231)), -100, 155, 100, uint8), (float(np.float32(1e-3)), -118, 137, -10, int8)),
+        *((2.0**124, -128, 127, 0, int8), (2.0**125, 0, 255, 0, uint8), (2.0**126, -127, 127, 0, float32)),
     )
+    with np.errstate(over="ignore"):
+        inputs = [np.concatenate([halves, special]) * np.float32(scale) for scale, *_ in cases]
     return [
-        *(plain(np.concatenate([halves, special]) * np.float32(s), **_attrs(s, *rest)) for s, *rest in cases),
+        *(plain(x, **_attrs(*case)) for x, case in zip(inputs, cases, strict=True)),
         plain(floats((3, 5), "float32"), **_attrs(0.25, -8, 7, 0, float32)),
     ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphc.base.dtypes import float32, int8, uint8
+from graphc.base.dtypes import DType, float32, int8, uint8
 from graphc.ir.graph.graph import Graph
 from graphc.ir.types import TensorType
 from graphc.ops.dispatch import GraphDispatcher, use
@@ -62,3 +62,16 @@ def test_codes_of_a_signed_type_wrap_nothing():
         127,
         127,
     ]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", [int8, float32])
+def test_infinities_have_the_last_codes_where_the_scale_times_a_code_overflows(dtype: DType, target: str):
+    x = np.array([-np.inf, -3e38, -1e38, np.nan, 0.0, 3e38, np.inf], np.float32)
+    graph = Graph("g")
+    value = graph.add_input(TensorType(float32, x.shape), "x")
+    with use(GraphDispatcher(graph)):
+        codes = quantize_linear(value, scale=2.0**126, low=-128, high=127, zero=0, dtype=dtype)
+    graph.set_outputs([codes])
+    (result,) = run_native(graph, [x], target_or_skip(target))[0]
+    assert result.tolist() == [-128, -4, -1, -128, 0, 4, 127]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 from graphc.base.dtypes import float32
 from graphc.base.errors import ArgumentError, AttributeValueError
 from graphc.base.progress import TerminalLine
-from graphc.nn.functional.quantized import INPUT_LIMIT, WEIGHT_LIMIT
+from graphc.nn.functional.byte_products import BYTE, SIGNED, holds_sums
 from graphc.nn.module import Module, no_module
 from graphc.nn.parameter import is_uninitialized
 from graphc.quantization.batches import Batch, batches_of, run
@@ -27,8 +27,6 @@ from graphc.tape.grad_mode import no_grad
 __all__ = ["quantize"]
 
 _Model = TypeVar("_Model", bound=Module)
-_MOST_PRODUCTS = (1 << 31) // (INPUT_LIMIT * (WEIGHT_LIMIT + 1)) - 1
-"""Products of codes whose sum i32 always holds."""
 _MEASURED = 4
 """Batches on which layers are compared with their f32 form."""
 _NAMES = ", ".join(f"nn.{kind.__name__}" for kind in QUANTIZED_LAYERS)
@@ -199,7 +197,8 @@ def _unfit(layer: Any) -> str:
         return "no weight before the first call"
     if layer.weight.dtype is not float32:
         return f"weight of type {layer.weight.dtype!r}"
-    return "" if prod(layer.weight.shape[1:]) <= _MOST_PRODUCTS else "sums of more products than i32 holds"
+    fits = holds_sums(prod(layer.weight.shape[1:]), BYTE * SIGNED)
+    return "" if fits else "sums of more products than i32 holds"
 
 
 def _skipped(model: Module, skip: Any) -> dict[str, str]:
@@ -266,14 +265,14 @@ def _restore_accuracy(
     line: TerminalLine,
 ) -> None:
     """Turn layers back to f32, those of lowest signal-to-noise ratio first, until the accuracy suffices."""
-    was_training = model.training
+    modes = [(module, module.training) for module in model.modules()]
     model.eval()
     try:
         with no_grad():
             target = float(accuracy(model)) - drop
     finally:
-        if was_training:
-            model.train()
+        for module, mode in modes:
+            module.training = mode
     modules = dict(quantized.named_modules())
     worst_first = sorted(sums, key=lambda name: sums[name].snr, reverse=True)
     with no_grad():

@@ -210,3 +210,14 @@ def test_onnx_files_give_the_same(tmp_path: Path):
     session = ort.InferenceSession(str(tmp_path / "net.onnx"), providers=["CPUExecutionProvider"])
     (result,) = session.run(None, {session.get_inputs()[0].name: x.numpy()})
     assert np.abs(result - expected).max() < 1e-4 * np.abs(expected).max()
+
+
+def test_measuring_the_accuracy_keeps_the_mode_of_each_module():
+    """Such as a batch normalization in evaluation mode inside of a model in training mode."""
+    model = gc.nn.Sequential(gc.nn.Linear(4, 8), gc.nn.BatchNorm1d(8), gc.nn.Dropout(), gc.nn.Linear(8, 2))
+    for training in (True, False):
+        model.train(training)
+        model[1].train(not training)
+        before = [module.training for module in model.modules()]
+        gc.quantize(model, [gc.randn(16, 4)], accuracy=lambda m: 1.0)
+        assert [module.training for module in model.modules()] == before

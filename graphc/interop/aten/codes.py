@@ -8,6 +8,7 @@ dequantize go where nothing else reads them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from math import prod
 from typing import Any, NamedTuple
 
 from graphc.base.dtypes import float32, int8, int32, uint8
@@ -15,7 +16,7 @@ from graphc.base.sizes.size import is_size
 from graphc.interop.aten.graph import AtenGraph, Ref, Step, refs
 from graphc.interop.aten.quantized import along, dequantize_per_channel, dequantize_per_tensor, one
 from graphc.nn import functional as F
-from graphc.nn.functional.byte_products import ByteMatrix, convolved
+from graphc.nn.functional.byte_products import BYTE, SIGNED, ByteMatrix, convolved, holds_sums
 from graphc.tensors.tensor import Tensor
 
 _SPACE = "quantized_decomposed."
@@ -164,6 +165,14 @@ def _factor(x_scale: Any, w_scale: Any) -> Any:
     return left * right
 
 
+def _holds_sums(w: Tensor, zero: Any) -> bool:
+    """Check for a weight of known shape [out, ...], the sums of whose products i32 holds."""
+    if any(map(is_size, w.shape)):
+        return False
+    is_signed = w.dtype is int8 and not isinstance(zero, Tensor) and not zero
+    return holds_sums(prod(w.shape[1:]), BYTE * (SIGNED if is_signed else BYTE))
+
+
 def _real_weight(w: Tensor, scale: Any, zero: Any) -> Tensor:
     if isinstance(scale, Tensor) and scale.shape.numel() > 1:
         return dequantize_per_channel(w, scale, zero, 0, 0, 0, w.dtype)
@@ -174,7 +183,7 @@ def linear_of_codes(
     x: Tensor, x_scale: Any, x_zero: Any, w: Tensor, w_scale: Any, w_zero: Any, bias: Tensor | None
 ) -> Tensor:
     """Multiply rows of codes by a weight of codes [out, in]."""
-    if x.ndim < 2 or any(map(is_size, w.shape)):
+    if x.ndim < 2 or not _holds_sums(w, w_zero):
         return F.linear(
             dequantize_per_tensor(x, x_scale, x_zero, 0, 0, x.dtype), _real_weight(w, w_scale, w_zero), bias
         )
@@ -201,7 +210,7 @@ def convolution_of_codes(
     """Convolve images of codes with filters of codes, in one group."""
     rank = w.ndim - 2
     spans = [tuple(v) * rank if len(v) == 1 else tuple(v) for v in (stride, padding, dilation)]
-    if x.ndim != w.ndim or rank > 2 or any(map(is_size, w.shape)):
+    if x.ndim != w.ndim or rank > 2 or not _holds_sums(w, w_zero):
         image = dequantize_per_tensor(x, x_scale, x_zero, 0, 0, x.dtype)
         return _PLAIN[rank](image, _real_weight(w, w_scale, w_zero), bias, *spans)
     point = _point(w_zero, w)

@@ -24,11 +24,18 @@ from graphc.tensors import functions
 from graphc.tensors.tensor import Tensor
 
 _HALF = 128
+BYTE, SIGNED = 255, 128
+"""Largest distances of a code of 8 bits from its zero point, and of a signed one from 0."""
 EXACT = 1 << 24
 """Integers up to this one are exact in f32."""
 MOST_CHUNKS = 16
 """Chunks of a sum in f32. Longer sums are computed in f64, which takes about as long as four chunks of f32."""
 CONVOLUTIONS: dict[int, Callable[..., Tensor]] = {1: conv1d, 2: conv2d, 3: conv3d}
+
+
+def holds_sums(count: int, largest: int) -> bool:
+    """Check whether i32 holds all sums of ``count`` products whose magnitude is at most ``largest``."""
+    return count * largest < 1 << 31
 
 
 def _flipped(codes: Tensor, zero: Tensor | int | None, kind: Any, half: int) -> tuple[Tensor, Any]:

@@ -155,3 +155,12 @@ def test_products_of_other_values_stay(changed):
 def test_a_graph_without_codes_is_the_same():
     graph = _graph(_step("y", "aten.mm.default", "x", "w"), output="y")
     assert with_products_of_codes(graph) is graph
+
+
+def test_sums_that_exceed_32_bits_are_computed_in_f32():
+    x = torch.full((1, 140000), 9.0)
+    model = Quantized((2, 140000), "tensor", True, _linear, bias=False)
+    model.w.fill_(127)
+    module = graphc.from_torch(torch.export.export(model.eval(), (x,)))
+    result, expected = module(graphc.from_numpy(x.numpy())).numpy(), model(x).detach().numpy()
+    np.testing.assert_allclose(result, expected, rtol=2e-3)

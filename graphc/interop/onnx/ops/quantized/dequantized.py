@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from graphc.base.dtypes import float32
+from graphc.interop.onnx.elements import INT8
 from graphc.interop.onnx.ops.quantized.byte_weights import point_of, point_of_all, takes_filters, takes_matrix
 from graphc.interop.onnx.ops.quantized.quantization import along
 from graphc.interop.onnx.ops.windows import Window
 from graphc.interop.onnx.values import Codes, Value
-from graphc.nn.functional.byte_products import ByteMatrix, real_convolved
+from graphc.nn.functional.byte_products import BYTE, SIGNED, ByteMatrix, holds_sums, real_convolved
 from graphc.tensors.tensor import Tensor
 
 
@@ -23,6 +25,8 @@ def product_of_codes(a: Codes | None, b: Codes | None, transposed: bool = False)
     matrix = Value(b.codes.element, b.codes.tensor.t()) if transposed else b.codes
     if not takes_matrix(a.codes, matrix) or not a.is_along(None) or not b.is_along(0 if transposed else 1):
         return None
+    if not _holds_sums(b, matrix.shape[0]):
+        return None
     total = ByteMatrix.of(matrix.tensor, _point(b)).product(a.codes.tensor, point_of_all(a.zero))
     return total.to(float32) * (_scale(a) * _scale(b))
 
@@ -30,6 +34,12 @@ def product_of_codes(a: Codes | None, b: Codes | None, transposed: bool = False)
 def _point(x: Codes) -> Tensor | None:
     point = None if x.zero is None else point_of(x.zero)
     return point.reshape(()) if point is not None and point.shape.numel() == 1 else point
+
+
+def _holds_sums(w: Codes, count: int) -> bool:
+    """Check whether i32 holds the sums of ``count`` products of input codes and weight codes."""
+    largest = SIGNED if w.codes.element is INT8 and _point(w) is None else BYTE
+    return holds_sums(count, BYTE * largest)
 
 
 def _scale(x: Codes) -> Tensor:
@@ -46,6 +56,8 @@ def convolution_of_codes(x: Codes | None, w: Codes | None, geometry: Window, gro
     if not takes_filters(x.codes, w.codes, group) or any(_crops(pair) for pair in geometry.padding):
         return None
     filters, point = w.codes.tensor, _point(w)
+    if not _holds_sums(w, prod(filters.shape[1:])):
+        return None
     at = None if point is None else along(point, filters, 0, 0)
     spans = geometry.padding, geometry.stride, geometry.dilation
     total = real_convolved(x.codes.tensor, point_of_all(x.zero), filters, at, *spans)
@@ -65,6 +77,8 @@ def transposed_convolution_of_codes(x: Codes | None, w: Codes | None, geometry: 
     if not apart or not takes_filters(x.codes, w.codes, group) or _point(w) is not None:
         return None
     filters = w.codes.tensor.permute(*range(1, rank + 2), 0)
+    if not _holds_sums(w, filters.shape[-1]):
+        return None
     channels, ones = filters.shape[0], (1,) * rank
     columns = filters.reshape(-1, filters.shape[-1], *ones)
     total = real_convolved(x.codes.tensor, point_of_all(x.zero), columns, None, ((0, 0),) * rank, ones, ones)

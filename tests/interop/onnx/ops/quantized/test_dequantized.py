@@ -78,6 +78,17 @@ def test_products_of_dequantized_operands(
     assert bool({"byte_matmul", "real_byte_conv"} & names) is exact
 
 
+@pytest.mark.parametrize(("op", "inner"), [("MatMul", (140000,)), ("Conv", (140000, 1))])
+def test_sums_that_exceed_32_bits_are_computed_in_f32(op: str, inner: tuple[int, ...]):
+    x = np.full((1, *inner), 1e3, np.float32)
+    w = np.full((*inner, 2) if op == "MatMul" else (2, *inner), 127, np.int8)
+    module, scale = _model(op, x, w, 0, 0)
+    expected = (255 - 119) * 0.02 * 127 * float(scale) * 140000
+    np.testing.assert_allclose(module(graphc.tensor(x)).numpy().ravel(), [expected] * 2, rtol=2e-3)
+    short = [n.op.name for n in graphc.trace(module, graphc.tensor(x)).nodes()]
+    assert not {"byte_matmul", "real_byte_conv"} & {*short}
+
+
 @pytest.mark.parametrize(
     ("attributes", "exact"),
     [

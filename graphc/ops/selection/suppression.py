@@ -108,7 +108,8 @@ class _Suppression:
         number = nest.read(found, int64)
         with nest.loop(LANES) as lane:
             place = nest.dynamic(number, 0, self.height - LANES) + lane
-            self.store(0, place, nest.const(-math.inf, self.dtype))
+            for column in range(6):  # The last block is read as a whole.
+                self.store(column, place, nest.const(0.0 if column else -math.inf, self.dtype))
         return number
 
     def step(self, at: tuple[Index, Index], slot: Index, rows: Scalar, limit: float) -> None:

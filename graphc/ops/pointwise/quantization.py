@@ -21,6 +21,8 @@ from graphc.ops.samples import floats, plain
 MAGIC = 1.5 * 2.0**23
 """f32 numbers around this one are the integers: a sum with it rounds to the nearest one, ties to even, and has the
 integer in its lowest bits."""
+SMALL = 1 << 21
+"""Magnitude of integers up to which that sum is exact."""
 MOST_CODES = 1 << 10
 """Number of codes up to which the quotients are proven; more are divided."""
 _NORMAL = 2.0**-100, 2.0**100
@@ -45,7 +47,7 @@ def _reference(x: np.ndarray, scale: float, low: float, high: float, zero: float
         steps = np.rint(x / np.float32(scale))
     inside = np.where(steps > low, steps, np.float32(low))
     inside = np.where(inside < high, inside, np.float32(high))
-    return inside if dtype is float32 else (inside.astype(np.int32) + int(zero)).astype(dtype.numpy)
+    return inside + np.float32(0) if dtype is float32 else (inside.astype(np.int32) + int(zero)).astype(dtype.numpy)
 
 
 def reciprocal(scale: float, low: float, high: float) -> tuple[float, float] | None:
@@ -105,7 +107,9 @@ def _lower(
     else:
         value = _limited(nest, value / scale, low, high)
     if dtype is float32:
-        return nest.op("roundeven", value)
+        # Sums have no negative zero, and neither have integers.
+        is_small = max(abs(low), abs(high)) <= SMALL
+        return value + MAGIC - MAGIC if is_small else nest.op("roundeven", value) + 0.0
     code = nest.op("bitcast", value + MAGIC, dtype=int32)
     return (code + int(zero) if zero else code).cast(dtype)
 

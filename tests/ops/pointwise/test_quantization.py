@@ -75,3 +75,19 @@ def test_infinities_have_the_last_codes_where_the_scale_times_a_code_overflows(d
     graph.set_outputs([codes])
     (result,) = run_native(graph, [x], target_or_skip(target))[0]
     assert result.tolist() == [-128, -4, -1, -128, 0, 4, 127]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("high", [127, 1 << 22])
+def test_integers_have_no_negative_zero(high: int, target: str):
+    """Otherwise 1 / x would have another sign than the same number from its byte."""
+    x = np.array([-0.4, -0.0, 0.0, 0.4, -0.5, 1.5, 2.5], np.float32)
+    graph = Graph("g")
+    value = graph.add_input(TensorType(float32, x.shape), "x")
+    with use(GraphDispatcher(graph)):
+        codes = quantize_linear(value, scale=1.0, low=-128, high=high, zero=0, dtype=float32)
+    graph.set_outputs([codes])
+    (result,) = run_native(graph, [x], target_or_skip(target))[0]
+    exact = quantize_linear.op.evaluate([x], codes.node.attrs)[0]
+    for numbers in (result, exact):
+        assert numbers.tolist() == [0, 0, 0, 0, 0, 2, 2] and not np.signbit(numbers).any()

@@ -152,7 +152,8 @@ def test_layers_without_f32_weights_compute_the_same_and_cannot_train():
     model, small = gc.quantize(net(), [x]), gc.quantize(net(), [x], trainable=False)
     assert gc.equal(model(x), small(x)) and gc.equal(pickle.loads(pickle.dumps(small)).eval()(x), model(x))
     assert "head.weight" in model.state_dict() and "head.weight" not in small.state_dict()
-    assert small.quantization.snr == model.quantization.snr
+    # The f32 layers that both are compared with are interpreted, or compiled once a call is repeated.
+    assert small.quantization.snr == pytest.approx(model.quantization.snr, rel=1e-4)
     with pytest.raises(ArgumentError, match="quantize the model with trainable=True"):
         small.train()(x)
     with pytest.raises(ArgumentError, match="no f32 weights to compare with"):

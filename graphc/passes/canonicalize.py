@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import graphc.ops.registry  # noqa: F401  (fills REGISTRY)
-from graphc.base.dtypes import DType, bool_, holds_all, int64, number_of
+from graphc.base.dtypes import DType, bool_, float32, holds_all, int64, number_of
 from graphc.base.records import dataclass
 from graphc.base.sizes.size import always, bounds, is_size
 from graphc.base.sizes.size_relations import at_most
@@ -307,6 +307,20 @@ def _limited_codes(node: Node, x: Value) -> Value | None:
     with np.errstate(over="ignore"):
         first, last = np.rint(np.array([least, most], np.float32) / scale)
     return quantize_linear(source, **node.attrs) if first <= low and high <= last else None
+
+
+def _unseen_sign(graph: Graph, node: Node) -> Value | None:
+    """Let zeros of f32 integers have a sign, where no reader observes it: rounding gives them one."""
+    attrs = node.attrs
+    if attrs["dtype"] is not float32 or attrs["signed_zero"] or not is_unseen(graph, node.result):
+        return None
+    dispatcher = active()
+    assert type(dispatcher) is RuleDispatcher
+    dispatcher.location = node.location
+    return quantize_linear(node.operands[0], **{**attrs, "signed_zero": True})
+
+
+RULES.append(Rule(quantize_linear.op.name, _unseen_sign, "unseen_sign", _unseen_sign.__doc__ or ""))
 
 
 def _limits_of(x: Value) -> tuple[Value | None, float, float]:

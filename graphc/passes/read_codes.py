@@ -45,7 +45,7 @@ def _from_bytes(graph: Graph, node: Node) -> Value | None:
         return None
     zero, dtype = stored or (-attrs["low"], uint8)
     with use(GraphDispatcher(graph, node.location)):
-        codes = quantize_linear(node.operands[0], **{**attrs, "zero": zero, "dtype": dtype})
+        codes = quantize_linear(node.operands[0], **{**attrs, "zero": zero, "dtype": dtype, "signed_zero": False})
         numbers = cast(codes, dtype=float32)
         return sub(numbers, zero) if zero else numbers
 

@@ -68,6 +68,13 @@ CASES = {
         "%a = pow(%x, f32(0.0)) : f32[2,3]",
         "%a = broadcast_to(f32(1.0)) {shape=[2,3]} : f32[2,3]\nreturn %a",
     ),
+    "codes whose zeros are added": (
+        X,
+        "%q = quantize_linear(%x) {scale=0.5, low=0.0, high=9.0, zero=0.0, dtype=f32} : f32[2,3]\n"
+        "%a = exp(%q) : f32[2,3]",
+        "%q = quantize_linear(%x) {scale=0.5, low=0.0, high=9.0, zero=0.0, dtype=f32, signed_zero=true} : f32[2,3]\n"
+        "%a = exp(%q) : f32[2,3]\nreturn %a",
+    ),
     "codes of positive numbers": (
         X,
         "%t = le(%x, f32(0.0)) : bool[2,3]\n%r = where(%t, f32(0.0), %x) : f32[2,3]\n"

@@ -128,6 +128,11 @@ def codes(x: Value, low: float) -> Value:
     return quantize_linear(x, scale=0.5, low=low, high=255.0 + low, zero=-low, dtype=uint8)
 
 
+def real_codes(x: Value) -> Value:
+    """Integers as f32."""
+    return quantize_linear(x, scale=0.5, low=-100.0, high=100.0, zero=0.0, dtype=float32)
+
+
 TEMPLATES: dict[str, list[Build]] = {
     "implicit_broadcast": of_all(
         all_with(Trait.ELEMENTWISE),
@@ -141,6 +146,11 @@ TEMPLATES: dict[str, list[Build]] = {
         lambda x, y, c: e.add(x, e.neg(y)),
         lambda x, y, c: e.add(e.neg(x), y),
         lambda x, y, c: e.add(e.neg(x), e.neg(y)),
+    ],
+    "unseen_sign": [
+        lambda x, y, c: m.exp(e.mul(real_codes(x), 0.5)),
+        lambda x, y, c: e.div(1.0, real_codes(x)),
+        lambda x, y, c: codes(real_codes(x), -3.0),
     ],
     "limited_codes": [
         lambda x, y, c: codes(e.where(e.le(x, 0.0), 0.0, x), 0.0),

@@ -14,7 +14,7 @@ from graphc.base.sizes.size import always, is_one
 from graphc.ir.kernel.index import Index
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar
-from graphc.ir.op import Attr, Attrs, Dims, ErrorSample, ImageRule, OnParts, OpDef, Sample, Trait
+from graphc.ir.op import Attr, Attrs, Dims, ErrorSample, ImageRule, OnParts, OpDef, Sample, Trait, ZeroSign
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
 from graphc.ops.batch import BatchedOperand, move, spread
@@ -487,6 +487,7 @@ conv = define(
     lower=_lower_conv,
     decompose=_decompose_conv,
     traits=_TRAITS,
+    zero_sign=ZeroSign.KEPT,
     image=ImageRule((Dims.IMAGE, Dims.WINDOW), Dims.IMAGE),
     multiply_adds=lambda types, results, attrs: results[0].size * prod(types[1].shape[1:]),
     pairs=lambda types, attrs: None if attrs["groups"] > 1 and types[1].shape[1] % 2 else (1, 1),

@@ -14,7 +14,7 @@ from graphc.base.sizes.size import is_one
 from graphc.ir.kernel.index import Index
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import NestBuilder, Scalar
-from graphc.ir.op import Attr, Attrs, ErrorSample, OnParts, OpDef, Sample, Trait, Types
+from graphc.ir.op import Attr, Attrs, ErrorSample, OnParts, OpDef, Sample, Trait, Types, ZeroSign
 from graphc.ir.types import TensorType
 from graphc.ops.batch import BatchedOperand
 from graphc.ops.define import define
@@ -177,6 +177,7 @@ matmul = define(
     lower=lower_matmul,
     complex=OnParts.BILINEAR,
     traits=Trait.PURE | Trait.CONTRACTION,
+    zero_sign=ZeroSign.KEPT,
     multiply_adds=matmul_multiply_adds,
     pairs=_pairs_of_matmul,
     batch=_batched_matmul,

@@ -12,7 +12,7 @@ from graphc.base.errors import ArgumentError, DTypeError
 from graphc.ir.kernel.index import Index
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import NestBuilder, Scalar
-from graphc.ir.op import Attr, ErrorSample, Sample
+from graphc.ir.op import Attr, ErrorSample, Sample, ZeroSign
 from graphc.ir.types import TensorType
 from graphc.ops.define import define
 from graphc.ops.pointwise.elementwise import ELEMENTWISE
@@ -28,7 +28,9 @@ MOST_CODES = 1 << 10
 _NORMAL = 2.0**-100, 2.0**100
 
 
-def _infer(x: TensorType, scale: float, low: float, high: float, zero: float, dtype: DType) -> TensorType:
+def _infer(
+    x: TensorType, scale: float, low: float, high: float, zero: float, dtype: DType, signed_zero: bool
+) -> TensorType:
     if x.dtype is not float32:
         raise DTypeError(f"quantize_linear: {x} is not f32", remedy="convert with x.to(float32)")
     if dtype not in (float32, int8, uint8):
@@ -42,12 +44,16 @@ def _infer(x: TensorType, scale: float, low: float, high: float, zero: float, dt
     return TensorType(dtype, x.shape)
 
 
-def _reference(x: np.ndarray, scale: float, low: float, high: float, zero: float, dtype: DType) -> np.ndarray:
+def _reference(
+    x: np.ndarray, scale: float, low: float, high: float, zero: float, dtype: DType, signed_zero: bool
+) -> np.ndarray:
     with np.errstate(all="ignore"):
         steps = np.rint(x / np.float32(scale))
     inside = np.where(steps > low, steps, np.float32(low))
     inside = np.where(inside < high, inside, np.float32(high))
-    return inside + np.float32(0) if dtype is float32 else (inside.astype(np.int32) + int(zero)).astype(dtype.numpy)
+    if dtype is float32:
+        return inside if signed_zero else inside + np.float32(0)
+    return (inside.astype(np.int32) + int(zero)).astype(dtype.numpy)
 
 
 def reciprocal(scale: float, low: float, high: float) -> tuple[float, float] | None:
@@ -94,6 +100,7 @@ def _lower(
     high: float,
     zero: float,
     dtype: DType,
+    signed_zero: bool,
 ) -> Scalar:
     nest, value = c.nest, c.broadcast(x, index)
     with np.errstate(over="ignore"):
@@ -106,6 +113,8 @@ def _lower(
             value = value / scale if parts is None else nest.fma(value, parts[0], value * parts[1])
     else:
         value = _limited(nest, value / scale, low, high)
+    if dtype is float32 and signed_zero:
+        return nest.op("roundeven", value)
     if dtype is float32:
         # Sums have no negative zero, and neither have integers.
         is_small = max(abs(low), abs(high)) <= SMALL
@@ -134,6 +143,7 @@ def _samples() -> list[Sample]:
     return [
         *(plain(x, **_attrs(*case)) for x, case in zip(inputs, cases, strict=True)),
         plain(floats((3, 5), "float32"), **_attrs(0.25, -8, 7, 0, float32)),
+        plain(inputs[0], **_attrs(1.0, -127, 127, 0, float32), signed_zero=True),
     ]
 
 
@@ -154,11 +164,13 @@ quantize_linear = define(
         Attr("high", "float", "largest integer before zero is added"),
         Attr("zero", "float", "code of 0.0"),
         Attr("dtype", "dtype", "element type of the codes: i8, u8 or f32"),
+        Attr("signed_zero", "bool", "an f32 zero may have the sign of x, because nothing depends on it", False, False),
     ],
     reference=_reference,
     lower=_lower,
     vjp=(None,),
     traits=ELEMENTWISE,
+    zero_sign=ZeroSign.HIDDEN,
     samples=_samples,
     error_samples=(
         ErrorSample((TensorType(int32, (2,)),), "is not f32", _WRONG, DTypeError),

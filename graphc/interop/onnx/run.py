@@ -10,6 +10,7 @@ import numpy as np
 
 from graphc.base.dtypes import bool_
 from graphc.base.errors import GraphcError, UnsupportedError, ValueNeededError
+from graphc.base.lazy import deferred
 from graphc.base.location import Location, at
 from graphc.base.sizes.size import LARGEST
 from graphc.base.sizes.size_relations import at_most
@@ -24,13 +25,16 @@ from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 from graphc.tracing.reads import folded, may_read
 
+_numbers_of_codes = deferred("graphc.interop.onnx.ops.quantized.quantization:numbers_of_codes")
 FAULTS = (ArithmeticError, LookupError, TypeError, ValueError)
 """Exceptions of rules for inputs and attributes outside the operator's domain, in addition to graphc's errors.
 AttributeError and AssertionError are bugs of a rule."""
 
 
-_MOVING = frozenset({"MaxPool", "Reshape", "Transpose", "Flatten", "Squeeze", "Unsqueeze"})
+_MOVING = frozenset({"MaxPool", "Reshape", "Transpose", "Flatten", "Squeeze", "Unsqueeze", "Gather"})
 """Operators that move numbers, or select the largest: the same for codes of one scale."""
+_SELECTING = frozenset({"Gather"})
+"""Those that read few of the numbers, which are then computed from their codes alone."""
 MOST_READ = 8
 """Elements of the longest vector that is read as sizes."""
 
@@ -100,6 +104,8 @@ class Runner:
             results = _values(node, raw_results, inputs)
             if node.op in _MOVING and not node.domain and inputs and isinstance(inputs[0], Value):
                 results[0].codes = self._moved(node, entry, inputs, scope)
+                if node.op in _SELECTING and results[0].codes is not None:
+                    results = [_numbers_of_codes(results[0].codes)]
         except GraphcError as error:
             _explain(error, node)
             raise

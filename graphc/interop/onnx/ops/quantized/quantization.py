@@ -104,6 +104,15 @@ def numbers_of(x: Value, scale: Tensor, zero: Value | None, spread: Tensor | Non
     return dequantized(x.tensor, scale, spread)
 
 
+def numbers_of_codes(codes: Codes) -> Value:
+    """Return the numbers of codes with one scale."""
+    zero = codes.zero
+    spread = None if zero is None else zero.tensor.reshape(())
+    result = Value(FLOAT, numbers_of(codes.codes, codes.scale.reshape(()), zero, spread))
+    result.codes = codes
+    return result
+
+
 def dequantized(x: Tensor, scale: Tensor, zero: Tensor | None) -> Tensor:
     """Return ``(x - zero) * scale``."""
     if zero is not None and not x.dtype.is_floating_point:

@@ -10,6 +10,7 @@ import pytest
 
 import graphc
 from graphc.interop.onnx.module import OnnxModule, from_onnx
+from graphc.passes.pipeline import optimize
 
 onnx = pytest.importorskip("onnx")
 RANDOM = np.random.default_rng(0)
@@ -116,3 +117,27 @@ def test_transposed_convolutions_of_dequantized_operands(attributes: dict[str, A
         np.testing.assert_allclose(compute(graphc.tensor(x)).numpy(), full.numpy(), rtol=1e-5, atol=1e-5)
     names = {n.op.name for n in graphc.trace(module, graphc.tensor(x)).nodes()}
     assert ("real_byte_conv" in names) is exact
+
+
+def test_lookups_dequantize_the_rows_that_they_read():
+    """A table of codes stays codes."""
+    helper = onnx.helper
+    table = RANDOM.integers(-127, 128, (50, 8)).astype(np.int8)
+    constants = {"w": table, "s": np.float32(0.03), "z": np.int8(5)}
+    nodes = [
+        helper.make_node("DequantizeLinear", ["w", "s", "z"], ["d"]),
+        helper.make_node("Gather", ["d", "i"], ["y"]),
+    ]
+    ports = [
+        helper.make_tensor_value_info("i", onnx.TensorProto.INT64, [3]),
+        helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None),
+    ]
+    initializers = [onnx.numpy_helper.from_array(np.asarray(a), n) for n, a in constants.items()]
+    graph = helper.make_graph(nodes, "m", ports[:1], ports[1:], initializers)
+    module = from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10))
+    rows = graphc.tensor([4, 49, 0])
+    expected = (table[[4, 49, 0]].astype(np.float32) - 5) * np.float32(0.03)
+    for compute in (module, graphc.compile(module)):
+        assert np.array_equal(compute(rows).numpy(), expected)
+    optimized = optimize(graphc.trace(module, rows))
+    assert all(n.result.shape != (50, 8) for n in optimized.nodes() if n.op.name != "constant")

@@ -23,6 +23,8 @@ from graphc.quantization.rewrites import Undo, apply_changes, parameter_uses
 from graphc.tensors.creation import tensor
 
 _LAYERS = (Linear, Conv1d, Conv2d, Conv3d)
+PROBE = 64.0
+"""Factor of a probe, large enough to reach the limits of activations."""
 _ROUNDS = 3
 """Passes over all pairs: a layer in the middle of a chain belongs to two of them."""
 _RANGE = 1e-3, 1e3
@@ -32,12 +34,13 @@ _RANGE = 1e-3, 1e3
 def equalize_layers(model: Module, batch: Batch) -> list[tuple[Any, Any]]:
     """Equalize layers that are called one after the other, in place; return the pairs.
 
-    A pair whose change alters the results of a call of the model stays as it is: something between the layers does not
-    scale, or the first one has other readers.
+    A pair stays as it is where the inputs of the second layer do not scale with the results of the first one (ReLU6
+    limits them), and where its change alters the results of a call of the model: the first layer has other readers.
     """
     uses = parameter_uses(model)
     called = _called(model, batch)
     pairs = [(a, b) for a, b in pairwise(called) if _fits(a, b) and uses[id(a.weight)] == uses[id(b.weight)] == 1]
+    pairs = [pair for pair in pairs if _scales(model, batch, *pair)]
     for _ in range(_ROUNDS):
         kept = apply_changes(model, batch, [partial(_balance, *pair) for pair in pairs])
         pairs = [pairs[i] for i in kept]
@@ -58,6 +61,23 @@ def _called(model: Module, batch: Batch) -> list[Any]:
         for handle in handles:
             handle.remove()
     return [layer for layer in calls if calls.count(layer) == 1]
+
+
+def _scales(model: Module, batch: Batch, first: Any, second: Any) -> bool:
+    """Check that the inputs of the second layer are PROBE times as large where the results of the first one are."""
+    factors, inputs = iter((1.0, PROBE)), list[np.ndarray]()
+    handles = [
+        first.register_forward_hook(lambda module, args, result: result * next(factors)),
+        second.register_forward_pre_hook(lambda module, args: inputs.append(args[0]._values(force=True))),
+    ]
+    try:
+        for _ in range(2):
+            run(model, batch)
+    finally:
+        for handle in handles:
+            handle.remove()
+    plain, scaled = inputs
+    return bool(np.allclose(scaled, PROBE * plain, rtol=1e-4, atol=1e-4 * PROBE * np.abs(plain).max(initial=0.0)))
 
 
 def _fits(first: Any, second: Any) -> bool:

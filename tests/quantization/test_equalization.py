@@ -56,6 +56,17 @@ def test_layers_with_something_between_that_does_not_scale_stay():
     assert model[0].weight is weight
 
 
+@pytest.mark.parametrize("between", [nn.ReLU6(), nn.Hardtanh(-3.0, 3.0)])
+def test_limits_that_the_probe_does_not_reach_count(between: nn.Module):
+    gc.manual_seed(0)
+    model = nn.Sequential(nn.Linear(16, 32), between, nn.Linear(32, 4)).eval()
+    x = gc.randn(8, 16) * 0.1
+    assert float(model[0](x).abs().max()) < 3
+    before = model(100 * x).numpy()
+    assert equalize_layers(model, ((x,), {})) == []
+    assert np.array_equal(model(100 * x).numpy(), before)
+
+
 def test_a_result_with_another_reader_stays():
     class Residual(nn.Module):
         def __init__(self) -> None:

@@ -37,10 +37,10 @@ def input_codes(x: Tensor, scale: float, zero: int) -> Tensor:
 def quantized_linear(
     input: Tensor, codes: Tensor, weight_scale: Tensor, scale: float, zero: int, bias: Tensor | None = None
 ) -> Tensor:
-    """Compute ``input @ weight.T + bias`` for f32 input [..., in], from codes of both factors.
+    """Compute ``input @ weight.T + bias`` for real input [..., in], from codes of both factors, in the input's type.
 
     Args:
-        input: f32 [..., in]. It is rounded to u8 codes.
+        input: real numbers [..., in]. They are rounded to u8 codes.
         codes: i8 codes [out, in] of the weight.
         weight_scale: f32 scale of the weight, [] or [out].
         scale, zero: scale (an f32 number) and zero point of the input's codes.
@@ -51,11 +51,11 @@ def quantized_linear(
             f"linear: input {list(input.shape)} and weight {list(codes.shape)} differ in their last dimension",
             remedy=f"pass an input with {codes.shape[1]} features",
         )
-    rows = input.reshape(1, -1) if len(input.shape) == 1 else input
+    rows = (input.reshape(1, -1) if len(input.shape) == 1 else input).to(float32)
     total = ByteMatrix.of(codes.t(), None).product(input_codes(rows, scale, zero), zero or None)
     result = total.to(float32) * (weight_scale * scale)
     result = result if bias is None else result + bias
-    return result.reshape(-1) if len(input.shape) == 1 else result
+    return (result.reshape(-1) if len(input.shape) == 1 else result).to(input.dtype)
 
 
 @compiled_when_repeated
@@ -71,7 +71,7 @@ def quantized_conv(
     dilation: Ints,
     groups: int,
 ) -> Tensor:
-    """Convolve an f32 input [batch, channels, *size] with codes i8 [out, channels / groups, *kernel].
+    """Convolve a real input [batch, channels, *size] with codes i8 [out, channels / groups, *kernel].
 
     The other arguments are those of ``quantized_linear`` and of ``conv2d``. ``padding`` has two numbers per dimension.
     """
@@ -79,14 +79,15 @@ def quantized_conv(
     x, added = batched(input, rank, f"conv{rank}d")
     if x.shape[1] != codes.shape[1] * groups:
         raise ShapeError(
-            f"conv{rank}d: the input has {x.shape[1]} channels, the weight takes {codes.shape[1] * groups}"
+            f"conv{rank}d: the input has {x.shape[1]} channels, the weight takes {codes.shape[1] * groups}",
+            remedy=f"pass an input with {codes.shape[1] * groups} channels",
         )
-    total = _convolved(x, codes, scale, zero, stride, padding, dilation, groups)
+    total = _convolved(x.to(float32), codes, scale, zero, stride, padding, dilation, groups)
     wide = (-1, *(1,) * rank)
     factor = weight_scale * scale
     result = total.to(float32) * (factor.reshape(*wide) if factor.ndim else factor)
     result = result if bias is None else result + bias.reshape(*wide)
-    return unbatched(result, added)
+    return unbatched(result.to(input.dtype), added)
 
 
 def _convolved(

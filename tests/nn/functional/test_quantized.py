@@ -53,6 +53,14 @@ def test_a_linear_layer_sums_products_of_codes(shape: tuple[int, ...], bias: boo
     assert np.array_equal(result.numpy(), expected if added is None else expected + added)
 
 
+@pytest.mark.parametrize("dtype", [gc.float64, gc.float16, gc.bfloat16])
+def test_results_have_the_type_of_the_input(dtype: gc.dtype):
+    x, codes, scales = gc.tensor(reals(2, 5)).to(dtype), gc.ones(4, 5, dtype="i8"), gc.ones(4)
+    assert quantized_linear(x, codes, scales, STEP, 120).dtype is dtype
+    image, filters, unit = x.reshape(2, 5, 1), gc.ones(4, 5, 1, dtype="i8"), ((1,), ((0, 0),), (1,))
+    assert quantized_conv(image, filters, scales, STEP, 120, None, *unit, 1).dtype is dtype
+
+
 def test_a_linear_layer_names_the_features_that_it_takes():
     scale = gc.tensor(1.0)
     with pytest.raises(ShapeError, match="pass an input with 5 features"):

@@ -268,12 +268,17 @@ class MemoryWriter(IndexWriter):
                 at = f.line(f"getelementptr inbounds {memory_type(info.dtype)}, ptr {pointer}, i64 {start}")
                 f.statement(f"store {memory_type(info.dtype, width)} {part}, ptr {at}, align {info.dtype.itemsize}")
             return
-        if count == 1:
-            first = f.line(f"extractelement {kind} {register}, i64 0")
-            f.statement(f"store {memory_type(info.dtype)} {first}, ptr {pointer}, align {info.dtype.itemsize}")
-            return
         mask = ", ".join(f"i1 {'true' if i < count else 'false'}" for i in range(lanes))
-        f.statement(MASKED_STORE.text(f, (register, pointer, f"<{mask}>"), kind))
+        self._store_masked(info, register, pointer, f"<{mask}>", kind)
+
+    def _store_masked(self, info: Buffer, register: str, pointer: str, mask: str, kind: str) -> None:
+        """Store the elements of a vector that a mask selects."""
+        f = self.function
+        if info.dtype.kind != "f":
+            # NOTE: for a mask of one lane LLVM 22 stores an integer before its truncation (-mcpu=x86-64-v4), over the
+            # next elements. It does not look through a freeze.
+            register = f.line(f"freeze {kind} {register}")
+        f.statement(MASKED_STORE.text(f, (register, pointer, mask), kind))
 
     def _load_scalar(self, info: Buffer, index: Index, mask: str, other: Const | None, at: Coordinates) -> str:
         f = self.function
@@ -424,11 +429,7 @@ class MemoryWriter(IndexWriter):
             if self.target.part_stores and self.vector.fixed and not mask_given:
                 self._store_part(info, value, self.vector.axis.extent, self.address(info.name, lowest, at))
                 return
-            if info.dtype.itemsize < 8:
-                # NOTE: for a mask of one lane LLVM 22 stores the number before its truncation (-mcpu=x86-64-v4), over
-                # the next elements. It does not look through a freeze.
-                value = f.line(f"freeze {kind} {value}")
-            f.statement(MASKED_STORE.text(f, (value, self._masked_base(info, lowest, at), mask), kind))
+            self._store_masked(info, value, self._masked_base(info, lowest, at), mask, kind)
             return
         pointers = self._addresses(info.name, index, at, mask_given)
         f.statement(SCATTER.text(f, (value, pointers, mask or "splat (i1 true)"), kind))

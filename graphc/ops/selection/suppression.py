@@ -108,7 +108,7 @@ class _Suppression:
         number = nest.read(found, int64)
         with nest.loop(LANES) as lane:
             place = nest.dynamic(number, 0, self.height - LANES) + lane
-            for column in range(6):  # The last block is read as a whole.
+            for column in range(_COLUMNS - 1):  # The last block is read as a whole, except for numbers of boxes.
                 self.store(column, place, nest.const(0.0 if column else -math.inf, self.dtype))
         return number
 

@@ -1,9 +1,10 @@
-"""Batches of calibration data: the calls of a model that an iterable of inputs describes."""
+"""Batches of calibration data: the calls of a model that an iterable of inputs describes, and hooks during them."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from graphc.base.errors import ArgumentError
 from graphc.nn.module import Module
 from graphc.tape.grad_mode import no_grad
+from graphc.tape.hooks import RemovableHandle
 from graphc.tensors.creation import as_tensor
 from graphc.tensors.tensor import Tensor
 
@@ -62,3 +64,19 @@ def run(model: Module, batch: Batch) -> Any:
     arguments, named = batch
     with no_grad():
         return model(*arguments, **named)
+
+
+@contextmanager
+def attached(handles: Iterable[RemovableHandle]) -> Iterator[None]:
+    """Remove hooks at the end of the block, also after an error."""
+    registered = list(handles)
+    try:
+        yield
+    finally:
+        for handle in registered:
+            handle.remove()
+
+
+def input_of(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """Return the input of a layer from the arguments of its call: ``layer(x)`` or ``layer(input=x)``."""
+    return args[0] if args else kwargs["input"]

@@ -13,7 +13,7 @@ import numpy as np
 
 from graphc.nn.module import Module
 from graphc.nn.modules.linear import Linear
-from graphc.quantization.batches import Batch, run
+from graphc.quantization.batches import Batch, attached, input_of, run
 from graphc.quantization.layers import Quantized
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.creation import tensor
@@ -25,7 +25,7 @@ def correct_biases(model: Module, batches: Sequence[Batch]) -> None:
     sums: dict[Any, tuple[np.ndarray, int]] = {}
 
     def compare(module: Any, args: Any, kwargs: Any, result: Any) -> None:
-        x = args[0] if args else kwargs["input"]
+        x = input_of(args, kwargs)
         with no_grad():
             error = np.subtract(module.float_forward(x)._values(force=True), result._values(force=True), dtype=float)
         channel = error.ndim - 1 if isinstance(module, Linear) else error.ndim - 1 - module.rank
@@ -34,12 +34,9 @@ def correct_biases(model: Module, batches: Sequence[Batch]) -> None:
         sums[module] = total + error.sum(others), count + error.size // max(error.shape[channel], 1)
 
     handles = [layer.register_forward_hook(compare, with_kwargs=True) for layer in layers]
-    try:
+    with attached(handles):
         for batch in batches:
             run(model, batch)
-    finally:
-        for handle in handles:
-            handle.remove()
     for module, (total, count) in sums.items():
         shift = tensor((total / max(count, 1)).astype(np.float32))
         module.corrected_bias = shift if module.bias is None else module.bias.detach() + shift

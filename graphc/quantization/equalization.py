@@ -18,7 +18,7 @@ from graphc.nn.modules.convolution import Conv1d, Conv2d
 from graphc.nn.modules.linear import Linear
 from graphc.nn.modules.volume import Conv3d
 from graphc.nn.parameter import Parameter
-from graphc.quantization.batches import Batch, run
+from graphc.quantization.batches import Batch, attached, input_of, run
 from graphc.quantization.rewrites import Undo, apply_changes, parameter_uses
 from graphc.tensors.creation import tensor
 
@@ -55,29 +55,36 @@ def _called(model: Module, batch: Batch) -> list[Any]:
         for module in model.modules()
         if type(module) in _LAYERS
     ]
-    try:
+    with attached(handles):
         run(model, batch)
-    finally:
-        for handle in handles:
-            handle.remove()
     return [layer for layer in calls if calls.count(layer) == 1]
 
 
 def _scales(model: Module, batch: Batch, first: Any, second: Any) -> bool:
     """Check that the inputs of the second layer are PROBE times as large where the results of the first one are."""
-    factors, inputs = iter((1.0, PROBE)), list[np.ndarray]()
-    handles = [
-        first.register_forward_hook(lambda module, args, result: result * next(factors)),
-        second.register_forward_pre_hook(lambda module, args: inputs.append(args[0]._values(force=True))),
-    ]
-    try:
-        for _ in range(2):
-            run(model, batch)
-    finally:
-        for handle in handles:
-            handle.remove()
-    plain, scaled = inputs
+    plain, scaled = (_probed_input(model, batch, first, second, factor) for factor in (1.0, PROBE))
+    if plain is None or scaled is None or plain.shape != scaled.shape:
+        return False
     return bool(np.allclose(scaled, PROBE * plain, rtol=1e-4, atol=1e-4 * PROBE * np.abs(plain).max(initial=0.0)))
+
+
+def _probed_input(model: Module, batch: Batch, first: Any, second: Any, factor: float) -> np.ndarray | None:
+    """Return the input of the second layer where the results of the first one are ``factor`` times as large.
+
+    None unless the model calls both layers once: its control flow may depend on the results.
+    """
+    results, inputs = list[Any](), list[np.ndarray]()
+
+    def scale(module: Any, args: Any, result: Any) -> Any:
+        results.append(result)
+        return result * factor
+
+    def read(module: Any, args: Any, kwargs: Any) -> None:
+        inputs.append(input_of(args, kwargs)._values(force=True))
+
+    with attached([first.register_forward_hook(scale), second.register_forward_pre_hook(read, with_kwargs=True)]):
+        run(model, batch)
+    return inputs[0] if len(results) == len(inputs) == 1 else None
 
 
 def _fits(first: Any, second: Any) -> bool:

@@ -11,7 +11,7 @@ from graphc.nn.modules.linear import Identity, Linear
 from graphc.nn.modules.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from graphc.nn.modules.volume import Conv3d
 from graphc.nn.utils.fusion import fuse_conv_bn_weights, fuse_linear_bn_weights
-from graphc.quantization.batches import Batch, run
+from graphc.quantization.batches import Batch, attached, input_of, run
 from graphc.quantization.rewrites import Undo, apply_changes
 from graphc.tensors.tensor import Tensor
 
@@ -66,20 +66,17 @@ def _pairs(model: Module, batch: Batch) -> list[_Pair]:
     def produced(module: Any, args: Any, result: Tensor) -> None:
         results.setdefault(module, []).append(result)
 
-    def consumed(module: Any, args: Any) -> None:
-        inputs.setdefault(module, []).extend(args[:1])
+    def consumed(module: Any, args: Any, kwargs: Any) -> None:
+        inputs.setdefault(module, []).append(input_of(args, kwargs))
 
     handles = []
     for module in model.modules():
         if type(module) in _LAYERS:
             handles.append(module.register_forward_hook(produced))
         elif type(module) in _NORMS and module.running_mean is not None:
-            handles.append(module.register_forward_pre_hook(consumed))
-    try:
+            handles.append(module.register_forward_pre_hook(consumed, with_kwargs=True))
+    with attached(handles):
         run(model, batch)
-    finally:
-        for handle in handles:
-            handle.remove()
     layer_of = {id(r[0]): layer for layer, r in results.items() if len(r) == 1 and _takes_norm(layer, r[0])}
     return [
         _Pair(layer_of[id(x[0])], norm, *owners[norm][0])

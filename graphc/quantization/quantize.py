@@ -14,7 +14,7 @@ from graphc.base.progress import TerminalLine
 from graphc.nn.functional.byte_products import BYTE, SIGNED, holds_sums
 from graphc.nn.module import Module, no_module
 from graphc.nn.parameter import is_uninitialized
-from graphc.quantization.batches import Batch, batches_of, run
+from graphc.quantization.batches import Batch, attached, batches_of, input_of, run
 from graphc.quantization.bias_correction import correct_biases
 from graphc.quantization.equalization import equalize_layers
 from graphc.quantization.folding import fold_batch_norms
@@ -241,17 +241,14 @@ def _calibrate(
     observers: dict[Any, RangeObserver] = {layer: kind() for layer in layers}
 
     def observe(module: Any, args: Any, kwargs: Any) -> None:
-        x = args[0] if args else kwargs["input"]
+        x = input_of(args, kwargs)
         observers[module].observe(layers[module], x._values(force=True))
 
     handles = [layer.register_forward_pre_hook(observe, with_kwargs=True) for layer in layers]
-    try:
+    with attached(handles):
         for count, batch in enumerate(calls, 1):
             line.write(f"quantize: calibrating, batch {count}")
             run(model, batch)
-    finally:
-        for handle in handles:
-            handle.remove()
     return observers
 
 

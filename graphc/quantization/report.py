@@ -11,7 +11,7 @@ import numpy as np
 from graphc.base.errors import ArgumentError
 from graphc.base.records import dataclass
 from graphc.nn.module import Module
-from graphc.quantization.batches import Batch, batches_of, run
+from graphc.quantization.batches import Batch, attached, batches_of, input_of, run
 from graphc.quantization.layers import Quantized, float_layers
 from graphc.quantization.rewrites import results_of
 from graphc.tape.grad_mode import no_grad
@@ -117,18 +117,15 @@ def measured(model: Module, batches: Sequence[Batch]) -> dict[str, Sums]:
     for name, module in model.named_modules():
         if isinstance(module, Quantized):
             handles.append(module.register_forward_hook(_comparison(sums[name]), with_kwargs=True))
-    try:
+    with attached(handles):
         for batch in batches:
             run(model, batch)
-    finally:
-        for handle in handles:
-            handle.remove()
     return sums
 
 
 def _comparison(sums: Sums) -> Any:
     def compare(module: Quantized, args: Any, kwargs: Any, result: Any) -> None:
-        x = args[0] if args else kwargs["input"]
+        x = input_of(args, kwargs)
         with no_grad():
             sums.add(module.float_forward(x)._values(force=True), result._values(force=True))
         low, high = module.input_range

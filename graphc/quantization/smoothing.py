@@ -17,7 +17,7 @@ from graphc.nn.module import Module
 from graphc.nn.modules.linear import Linear
 from graphc.nn.modules.normalization import LayerNorm, RMSNorm
 from graphc.nn.parameter import Parameter
-from graphc.quantization.batches import Batch, run
+from graphc.quantization.batches import Batch, attached, input_of, run
 from graphc.quantization.rewrites import Undo, apply_changes, parameter_uses
 from graphc.tensors.creation import tensor
 from graphc.tensors.tensor import Tensor
@@ -63,7 +63,7 @@ def _observed(model: Module, batches: Sequence[Batch]) -> dict[Any, _Norm]:
         results[id(result)] = module, result
 
     def consumed(module: Any, args: Any, kwargs: Any) -> None:
-        x = args[0] if args else kwargs["input"]
+        x = input_of(args, kwargs)
         norm = results.get(id(x))
         if norm is not None and module not in norms[norm[0]].readers:
             norms[norm[0]].readers.append(module)
@@ -74,13 +74,10 @@ def _observed(model: Module, batches: Sequence[Batch]) -> dict[Any, _Norm]:
             handles.append(module.register_forward_hook(produced))
         elif type(module) is Linear:
             handles.append(module.register_forward_pre_hook(consumed, with_kwargs=True))
-    try:
+    with attached(handles):
         for batch in batches:
             run(model, batch)
             results.clear()
-    finally:
-        for handle in handles:
-            handle.remove()
     return norms
 
 

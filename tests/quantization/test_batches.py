@@ -10,7 +10,7 @@ import pytest
 import graphc as gc
 from graphc import nn
 from graphc.base.errors import ArgumentError
-from graphc.quantization.batches import batches_of, run
+from graphc.quantization.batches import attached, batches_of, input_of, run
 
 
 class Two(nn.Module):
@@ -42,3 +42,17 @@ def test_one_tensor_is_no_list_of_inputs():
         results(nn.ReLU(), gc.ones(3))
     with pytest.raises(ArgumentError, match="int is no iterable"):
         results(nn.ReLU(), 3)
+
+
+def test_hooks_are_removed_also_after_an_error():
+    model, calls = nn.ReLU(), list[Any]()
+    hook = model.register_forward_pre_hook(lambda module, args: calls.append(args))
+    with pytest.raises(ArgumentError), attached(iter([hook])):
+        model("text")  # type: ignore[arg-type]
+    model(gc.ones(1))
+    assert calls == [("text",)]
+
+
+def test_the_input_of_a_layer_is_positional_or_named():
+    x = gc.ones(1)
+    assert input_of((x,), {}) is x and input_of((), {"input": x}) is x

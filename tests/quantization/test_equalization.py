@@ -80,6 +80,41 @@ def test_a_result_with_another_reader_stays():
     assert equalize_layers(Residual(), ((gc.randn(8, 4),), {})) == []
 
 
+class Named(nn.Module):
+    """Two layers; the second one gets its input by name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(4, 6), nn.Linear(6, 3)
+
+    def forward(self, x: Any) -> Any:
+        return self.second(input=self.first(input=x).relu())
+
+
+def test_layers_may_get_their_inputs_by_name():
+    model = Named()
+    assert equalize_layers(model, ((gc.randn(8, 4),), {})) == [(model.first, model.second)]
+
+
+BRANCHES = {
+    "the second layer is not called": lambda model, x: x,
+    "the second layer is called twice": lambda model, x: model.second(x) + model.second(x),
+    "the first layer is called twice": lambda model, x: model.second(x + model.first(gc.zeros(1, 4)).relu()),
+    "the second layer gets fewer rows": lambda model, x: model.second(x[:3]),
+}
+
+
+@pytest.mark.parametrize("branch", BRANCHES)
+def test_layers_whose_calls_depend_on_results_stay(branch: str):
+    class Branching(Named):
+        def forward(self, x: Any) -> Any:
+            x = self.first(x).relu()
+            return self.second(x) if float(x.max()) < 10 else BRANCHES[branch](self, x)
+
+    gc.manual_seed(0)
+    assert equalize_layers(Branching(), ((gc.randn(8, 4),), {})) == []
+
+
 def test_a_shared_weight_stays_shared():
     model = unbalanced(nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 4)))
     model[2].weight = model[0].weight

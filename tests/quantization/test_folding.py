@@ -55,6 +55,21 @@ def test_a_layer_that_is_called_twice_keeps_its_normalization():
     assert type(model.norm) is nn.BatchNorm1d
 
 
+def test_a_normalization_may_get_its_input_by_name():
+    class Named(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer, self.norm = nn.Linear(4, 4), nn.BatchNorm1d(4)
+
+        def forward(self, x: Any) -> Any:
+            return self.norm(input=self.layer(input=x))
+
+    model = Named()
+    model(3 * gc.randn(8, 4) + 1)
+    assert folded(model.eval(), gc.randn(3, 4)) == ["layer"]
+    assert type(model.norm) is nn.Identity
+
+
 def test_rows_of_features_are_not_the_channels_of_a_normalization():
     model = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3))
     model(gc.randn(8, 3, 4))

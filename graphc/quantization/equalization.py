@@ -14,15 +14,13 @@ from typing import Any
 import numpy as np
 
 from graphc.nn.module import Module
-from graphc.nn.modules.convolution import Conv1d, Conv2d
 from graphc.nn.modules.linear import Linear
-from graphc.nn.modules.volume import Conv3d
 from graphc.nn.parameter import Parameter
 from graphc.quantization.batches import Batch, attached, input_of, run
+from graphc.quantization.layers import QUANTIZED_LAYERS
 from graphc.quantization.rewrites import Undo, apply_changes, parameter_uses
 from graphc.tensors.creation import tensor
 
-_LAYERS = (Linear, Conv1d, Conv2d, Conv3d)
 PROBE = 64.0
 """Factor of a probe, large enough to reach the limits of activations."""
 _ROUNDS = 3
@@ -53,7 +51,7 @@ def _called(model: Module, batch: Batch) -> list[Any]:
     handles = [
         module.register_forward_pre_hook(lambda module, args: calls.append(module))
         for module in model.modules()
-        if type(module) in _LAYERS
+        if type(module) in QUANTIZED_LAYERS
     ]
     with attached(handles):
         run(model, batch)

@@ -6,16 +6,14 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from graphc.nn.module import Module
-from graphc.nn.modules.convolution import Conv1d, Conv2d
 from graphc.nn.modules.linear import Identity, Linear
 from graphc.nn.modules.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d
-from graphc.nn.modules.volume import Conv3d
 from graphc.nn.utils.fusion import fuse_conv_bn_weights, fuse_linear_bn_weights
 from graphc.quantization.batches import Batch, attached, input_of, run
+from graphc.quantization.layers import QUANTIZED_LAYERS
 from graphc.quantization.rewrites import Undo, apply_changes
 from graphc.tensors.tensor import Tensor
 
-_LAYERS = (Linear, Conv1d, Conv2d, Conv3d)
 _NORMS = (BatchNorm1d, BatchNorm2d, BatchNorm3d)
 
 
@@ -71,7 +69,7 @@ def _pairs(model: Module, batch: Batch) -> list[_Pair]:
 
     handles = []
     for module in model.modules():
-        if type(module) in _LAYERS:
+        if type(module) in QUANTIZED_LAYERS:
             handles.append(module.register_forward_hook(produced))
         elif type(module) in _NORMS and module.running_mean is not None:
             handles.append(module.register_forward_pre_hook(consumed, with_kwargs=True))

@@ -11,10 +11,12 @@ pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime", reason="the net compares with ONNX Runtime")
 pytest.importorskip("torch", reason="the builder of nets uses PyTorch")
 
+from onnx import TensorProto
+
 from tools.nets import onnx_sizes, run
 from tools.nets.builder import Unfit
 from tools.nets.onnx_graphs import STEPS, OnnxBuilder, drawn
-from tools.nets.onnx_parts import PARTS, exact
+from tools.nets.onnx_parts import PARTS, _Body, exact
 
 SAMPLE = 12
 
@@ -74,3 +76,23 @@ def test_differences_are_noticed():
     assert outcome.kind == run.EQUAL, outcome.detail
     expected[1][0] = expected[1][0] + 1
     assert onnx_sizes.judged(builder, data, expected).kind == run.DIFFERENT
+
+
+def test_programs_for_both_sides_of_an_order_are_noticed():
+    """A branch on a size has a program for each side."""
+    builder = OnnxBuilder(5, 0)
+    x = builder.input(2)
+    axis = next(i for i, label in enumerate(builder.inputs[0][1]) if isinstance(label, str))
+    limit = int(x.shape[axis].max())
+    is_small = builder.node("Less", builder.scalar(builder.size_of(x, axis)), builder.constant(limit))
+    bodies = []
+    for op in ("Relu", "Neg"):
+        body = _Body(builder)
+        body.prefix += op
+        bodies.append(body.graph([], [(body.node(op, x.name), TensorProto.FLOAT, 2)]))
+    builder.keep(builder.node("If", is_small, then_branch=bodies[0], else_branch=bodies[1]), x.shape)
+    data = builder.model().SerializeToString()
+    outcome = onnx_sizes.judged(builder, data, onnx_sizes._expected(builder, data))
+    assert outcome.kind == onnx_sizes.BRANCHED
+    label = builder.inputs[0][1][axis]
+    assert outcome.detail.startswith(f"2 programs: {limit} <= {label} ") and f"; {limit} > {label} " in outcome.detail

@@ -8,11 +8,13 @@ ICML 2023. Channel ``j`` of the normalization's result is divided by ``max|x_j|*
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import field
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from graphc.base.records import dataclass
 from graphc.nn.module import Module
 from graphc.nn.modules.linear import Linear
 from graphc.nn.modules.normalization import LayerNorm, RMSNorm
@@ -26,12 +28,12 @@ _SMALLEST = 1e-5
 """Smallest magnitude of a channel or column that counts."""
 
 
+@dataclass
 class _Norm:
-    """A normalization with the linear layers that read its result, and the magnitude of each channel."""
+    """Linear layers that read the result of a normalization, and the magnitude of each of its channels."""
 
-    def __init__(self) -> None:
-        self.readers: list[Any] = []
-        self.magnitude: np.ndarray | float = 0.0
+    readers: list[Any] = field(default_factory=list)
+    magnitude: np.ndarray | float = 0.0
 
 
 def smooth_norms(model: Module, batches: Sequence[Batch], strength: float) -> list[Module]:

@@ -33,6 +33,7 @@ from graphc.compiler.ready import running_target, target_spec
 from graphc.compiler.stages import Stages
 from graphc.errors import CompileError
 from graphc.ir.graph.parse import parse_graph
+from graphc.ops.contraction.byte_product import PAIR, QUAD
 from graphc.runtime.arena import address_of
 from graphc.runtime.loader import Library, load_object
 from graphc.runtime.profile import measure_peak, time_calls
@@ -145,10 +146,24 @@ class Measurements:
         cycles = self._kernel_cycles(text, "_pack")
         return cycles / n**2 if cycles else None
 
+    def byte_speed(self) -> float:
+        """Return multiply-adds of bytes, in the words that the target multiplies, in the time of one of f32."""
+        n = _PRODUCT
+        name, count = ("pair_matmul", PAIR) if self.target.costs.rewrites.byte_pairs else ("quad_matmul", QUAD)
+        floats = f"""graph @f(%x: f32[{n},{n}], %w: f32[{n},{n}]) -> (f32[{n},{n}]) {{
+          %y = matmul(%x, %w) {{transpose_b=true}} : f32[{n},{n}]
+          return %y
+        }}"""
+        words = f"""graph @w(%x: i32[{n},{n // count}], %w: i32[{n},{n // count}]) -> (i32[{n},{n}]) {{
+          %y = {name}(%x, %w) : i32[{n},{n}]
+          return %y
+        }}"""
+        return self._kernel_cycles(floats) / self._kernel_cycles(words)
+
     def _kernel_cycles(self, text: str, suffix: str = "") -> float:
         """Return cycles of the kernels of a graph, those whose names end so."""
         stages = Stages(parse_graph(text), target=self.target, tuned={})
-        inputs = [_RANDOM.standard_normal(v.shape).astype(np.float32) for v in stages.traced.inputs]
+        inputs = [_RANDOM.standard_normal(v.shape).astype(v.dtype.numpy) for v in stages.traced.inputs]
         times = time_calls(load_stamped(stages), inputs, (), 0.2, 20_000, quantile=0.05)
         calls = zip(stages.scheduled.calls, times.calls, strict=True)
         return 1e9 * self.ghz * sum(seconds for call, seconds in calls if call.kernel.endswith(suffix))
@@ -230,6 +245,7 @@ FIELDS: dict[str, Field] = {
     "contraction.transposed_access": Field("cycles", "transpose of 64x64", lambda m: m.transposed_cycles()),
     "contraction.pack_element": Field("cycles", "product of 512x512", lambda m: m.packed_cycles(False)),
     "contraction.pack_turned_element": Field("cycles", "the same transposed", lambda m: m.packed_cycles(True)),
+    "rewrites.byte_speed": Field("per multiply-add", "products of 512x512", lambda m: m.byte_speed()),
     "lanes.gather": Field("operations", "every fifth of 5120", lambda m: m.gathered_operations()),
     "lanes.transcendental": Field("operations", "exp of 4096", lambda m: m.exponential_operations()),
     "lanes.fold": Field("operations", "sums of lanes", lambda m: m.fold_cycles() / m.operation_cycles),

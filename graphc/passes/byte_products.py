@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from math import prod
 
-from graphc.base import config
 from graphc.base.dtypes import float32, int8, uint8
 from graphc.base.records import dataclass
 from graphc.base.sizes.size import is_size
@@ -25,7 +24,7 @@ from graphc.ops.contraction.convolution import conv
 from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.ops.pointwise.elementwise import cast, sub
 from graphc.passes.base import PassResult
-from graphc.passes.winograd import best_tile
+from graphc.passes.winograd import best_tile, is_allowed, takes_window
 
 _PAIRED = {
     byte_matmul.op: decompose_byte_matmul,
@@ -69,16 +68,13 @@ class ByteProducts:
                 return _PAIRED[node.op](*node.operands, **node.attrs, count=PAIR)
 
         count = apply_rules(graph, [Rule(op.name, rewrite, self.name) for op in _PAIRED])
-        reasons += [_float_product(node) for node in graph.having(Trait.CONTRACTION) if _converts_bytes(node)]
-        return PassResult(graph, count, tuple(reasons))
+        return PassResult(graph, count, (*reasons, *_float_products(graph)))
 
     def _gain_of_reals(self, node: Node) -> float:
         """Return how many times fewer multiplications a convolution of reals takes by Winograd's method; 0 where it is
         not that method's."""
-        allowed = node.op is real_byte_conv.op and config.read().winograd and not self.costs.strict_order
-        if not allowed or node.operands[1].shape[2:] != (3, 3) or node.attrs["stride"] != (1, 1):
-            return 0.0
-        return best_tile(node, self.costs.rewrites)[1] if len({*node.attrs["dilation"]}) == 1 else 0.0
+        takes = node.op is real_byte_conv.op and is_allowed(self.costs) and takes_window(node)
+        return best_tile(node, self.costs.rewrites)[1] if takes else 0.0
 
     def _takes_pairs(self, node: Node) -> bool:
         """Check for sums that pairs compute faster: not where each weight is read for few results."""
@@ -88,25 +84,20 @@ class ByteProducts:
         return rewrites.byte_pairs and not any(map(is_size, counts)) and prod(counts) >= rewrites.paired_results
 
 
-def _converts_bytes(node: Node) -> bool:
-    """Check for a product of floats of which one factor is stored as bytes."""
-    return node.result.dtype.kind == "f" and any(map(_comes_from_bytes, node.operands))
-
-
-def _comes_from_bytes(value: Value) -> bool:
-    """Check whether bytes become the value by a conversion and elementwise operations and moves."""
-    stack = [value]
+def _float_products(graph: Graph) -> list[str]:
+    """Report products of floats one factor of which bytes become by a conversion, elementwise operations and moves."""
+    casts = [n for n in graph.nodes_of(lambda op: op is cast.op) if n.operands[0].dtype in (int8, uint8)]
+    stack, products = list(casts), dict[Node, None]()
+    visited = set(casts)
     while stack:
-        node = stack.pop().node
-        if node.op is cast.op and node.operands[0].dtype in (int8, uint8):
-            return True
-        if node.op.has_any(Trait.ELEMENTWISE | Trait.VIEW):
-            stack += node.operands[:1]
-    return False
-
-
-def _float_product(node: Node) -> str:
-    return f"%{node.result.name}: {node.op.name} in f32, a factor is stored as int8"
+        for node, _ in graph.uses(stack.pop().result):
+            if node.op.has(Trait.CONTRACTION):
+                products[node] = None
+            elif node.op.has_any(Trait.ELEMENTWISE | Trait.VIEW) and node not in visited:
+                visited.add(node)
+                stack.append(node)
+    floats = [node for node in products if node.result.dtype.kind == "f"]
+    return [f"%{node.result.name}: {node.op.name} in {node.result.dtype.name}, a factor is int8" for node in floats]
 
 
 def _of_reals(node: Node) -> Value:

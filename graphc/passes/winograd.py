@@ -51,7 +51,7 @@ class Winograd:
 
     def run(self, graph: Graph) -> PassResult:
         """Change the graph in place; count convolutions."""
-        if not config.read().winograd or self.costs.strict_order:
+        if not is_allowed(self.costs):
             return PassResult(graph, 0)
         reasons: list[str] = []
         rewrite = partial(_convolution, self.costs.rewrites, reasons)
@@ -59,16 +59,24 @@ class Winograd:
         return PassResult(graph, apply_rules(graph, [rule]), tuple(reasons))
 
 
+def is_allowed(costs: Costs) -> bool:
+    """Check that neither the user nor strict order disables the method."""
+    return config.read().winograd and not costs.strict_order
+
+
+def takes_window(node: Node) -> bool:
+    """Check for a convolution with a 3x3 kernel, stride 1, and the same dilation of rows and columns."""
+    square = node.operands[1].shape[2:] == (_KERNEL, _KERNEL)
+    return square and set(node.attrs["stride"]) == {1} and len(set(node.attrs["dilation"])) == 1
+
+
 def _convolution(costs: RewriteCosts, reasons: list[str], graph: Graph, node: Node) -> Value | None:
     """Rewrite conv(x, weight) as a product of transformed tiles and weights, transformed back."""
     x, weight = node.operands
-    plain = all(v == 1 for v in (*node.attrs["stride"], node.attrs["groups"]))
-    padded = any(map(any, node.attrs["padding"]))
-    if not plain or padded or weight.dtype.kind != "f" or weight.shape[2:] != (_KERNEL, _KERNEL):
+    plain = node.attrs["groups"] == 1 and not any(map(any, node.attrs["padding"]))
+    if not plain or weight.dtype.kind != "f" or not takes_window(node):
         return None
-    dilation, *other = node.attrs["dilation"]
-    if other != [dilation]:
-        return None
+    dilation = node.attrs["dilation"][0]
     tile, gain = best_tile(node, costs)
     if not tile:
         reasons.append(f"%{node.result.name}: no tiles, for sizes that are known at run time decide how many there are")
@@ -90,8 +98,8 @@ def _convolution(costs: RewriteCosts, reasons: list[str], graph: Graph, node: No
 
 
 def best_tile(node: Node, costs: RewriteCosts) -> tuple[int, float]:
-    """Return the tile with the least work for a 3x3 convolution with stride 1 (of bytes or reals), and how many times
-    less that is than the direct sum's. Return 0, 0 where no tile is possible."""
+    """Return the tile with the least work for a convolution that ``takes_window`` accepts, and how many times less that
+    is than the direct sum's. Return 0, 0 where no tile is possible."""
     x, weight = node.operands
     dilation = node.attrs["dilation"][0]
     tiles = [tile for tile in _TILES if _covers(node, tile, dilation)]

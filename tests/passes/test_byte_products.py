@@ -96,9 +96,7 @@ def test_products_that_convert_bytes_are_reported():
         weight = mul(cast(w, dtype=float32), 0.5)
         padding = ((1, 1), (1, 1))
         graph.set_outputs([conv(x, weight, stride=(1, 1), padding=padding, dilation=(1, 1), groups=4)])
-    assert [r.partition(": ")[2] for r in ByteProducts().run(graph).reasons] == [
-        "conv in f32, a factor is stored as int8"
-    ]
+    assert [r.partition(": ")[2] for r in ByteProducts().run(graph).reasons] == ["conv in f32, a factor is int8"]
 
 
 def test_without_the_method_bytes_stay(monkeypatch: pytest.MonkeyPatch):

@@ -274,7 +274,7 @@ class MemoryWriter(IndexWriter):
     def _store_masked(self, info: Buffer, register: str, pointer: str, mask: str, kind: str) -> None:
         """Store the elements of a vector that a mask selects."""
         f = self.function
-        if info.dtype.kind != "f":
+        if info.dtype.kind != "f" and info.dtype.itemsize < 8:
             # NOTE: for a mask of one lane LLVM 22 stores an integer before its truncation (-mcpu=x86-64-v4), over the
             # next elements. It does not look through a freeze.
             register = f.line(f"freeze {kind} {register}")

@@ -6,19 +6,16 @@ from dataclasses import replace
 from typing import Any
 
 from graphc.base.processor import LEVELS
-from graphc.codegen.machine.costs import Costs
 from graphc.codegen.machine.target import Family, Target, Waits
 from graphc.codegen.machine.tiles import SIDE
-from graphc.codegen.machine.x86_64.costs import AVX2, AVX512, SSE2
+from graphc.codegen.machine.x86_64.costs import AVX2, AVX512, SSE2, with_pairs
 from graphc.codegen.machine.x86_64.detection import emit_detection
-from graphc.codegen.machine.x86_64.instructions import INSTRUCTIONS
+from graphc.codegen.machine.x86_64.instructions import INSTRUCTIONS, QUADS
 from graphc.codegen.machine.x86_64.linkage import LINKAGE
 from graphc.codegen.machine.x86_64.steps import READER
 from graphc.codegen.machine.x86_64.tiles import FEATURES as TILE_FEATURES
 from graphc.codegen.machine.x86_64.tiles import TILES
 
-PAIR_SPEED = 1.6
-"""Multiply-adds of widened bytes in the time of one of f32. Measured with AVX2 on Zen 5: 1.3 to 1.7."""
 _TRIPLE = "x86_64-unknown-linux-gnu"
 
 _LEVELS: tuple[tuple[frozenset[str], dict[str, Any]], ...] = (
@@ -31,12 +28,9 @@ _LEVELS: tuple[tuple[frozenset[str], dict[str, Any]], ...] = (
     ),
     (
         frozenset({"+avx2", "+fma"}),
-        {
-            **{"vector_bytes": 32, "registers": 16, "streams": 16, "masked": True, "part_stores": True, "fma": True},
-            "costs": AVX2,
-        },
+        {"vector_bytes": 32, "masked": True, "part_stores": True, "fma": True, "costs": AVX2},
     ),
-    (frozenset(), {"vector_bytes": 16, "registers": 16, "streams": 16, "costs": SSE2}),
+    (frozenset(), {"vector_bytes": 16, "costs": SSE2}),
 )
 """Facts by required features, in addition to the common ones; the first match counts."""
 
@@ -46,15 +40,16 @@ def describe(triple: str, cpu: str, features: str) -> Target:
     on = set(features.split(","))
     level = next(facts for needed, facts in _LEVELS if needed <= on)
     common: dict[str, Any] = {
+        "registers": 16,
+        "streams": 16,
         "memory_operands": True,
         "waits": Waits(futex=202),
         "cycle_fence": "llvm.x86.sse2.lfence",
     }
-    costs: Costs = level["costs"]
-    if not on & {"+avx512vnni", "+avxvnni"}:
-        common["costs"] = replace(costs, rewrites=replace(costs.rewrites, byte_pairs=True, byte_speed=PAIR_SPEED))
     tiles = SIDE if on >= TILE_FEATURES and level is _LEVELS[0][1] else 0
-    return Target(triple=triple, cpu=cpu, features=features, tile_rows=tiles, **(level | common))
+    target = Target(triple=triple, cpu=cpu, features=features, tile_rows=tiles, **(common | level))
+    has_quads = any(all(map(target.has, instruction.features)) for instruction in QUADS)
+    return target if has_quads else replace(target, costs=with_pairs(target.costs))
 
 
 FAMILY = Family(
@@ -70,7 +65,8 @@ FAMILY = Family(
     tiles=TILES,
     detection=emit_detection,
     # A third of the code generator's time. Loops step through addresses in the form that loads take, and the processor
-    # reorders instructions itself. AArch64 has none: without LSR, its register blocks of 4 x 6 vectors spill.
+    # reorders instructions itself. AArch64 has none: without LSR, its register blocks of 4 x 6 vectors spill. The
+    # machine combiner reorders sums of integers for shorter chains, until register blocks of bytes spill.
     llvm_switches=(
         "-disable-lsr",
         "-disable-cgp",

@@ -112,11 +112,10 @@ def _byte_product(shift: int) -> tuple[str, ...]:
     )
 
 
-def _half_product(half: str, shift: str) -> tuple[str, ...]:
-    """Return the meaning of the product of the upper halves, or after a shift of the lower halves."""
-    moved = [f"{half}_{x}0: i32 = shl({x}, i32(16))" for x in "ab"] if shift else []
-    parts = [f"{half}_{x}: i32 = shr({half + '_' + x + '0' if shift else x}, i32(16))" for x in "ab"]
-    return (*moved, *parts, f"{half}: i32 = mul({half}_a, {half}_b)")
+def _half_product(half: str, left: str, right: str) -> tuple[str, ...]:
+    """Return the meaning of the product of the upper halves of two numbers."""
+    parts = [f"{half}_{x}: i32 = shr({x}, i32(16))" for x in (left, right)]
+    return (*parts, f"{half}: i32 = mul({half}_{left}, {half}_{right})")
 
 
 def _flushed(name: str, value: str) -> tuple[str, ...]:
@@ -162,6 +161,8 @@ VPDPBUSD = Instruction(
     kinds=("<4 x i32>", "<8 x i32>", "<16 x i32>"),
 )
 """A total plus four products of bytes, unsigned by signed; it wraps."""
+QUADS = (VPDPBUSD, replace(VPDPBUSD, features=frozenset({"avxvnni"}), kinds=("<4 x i32>", "<8 x i32>")))
+"""The same by either feature."""
 PMADDWD = tuple(
     replace(VPDPBUSD, text=_pmaddwd, mnemonics=("pmaddwd", "vpmaddwd"), features=frozenset(features), kinds=(kind,))
     for features, kind in (((), "<4 x i32>"), (("avx2",), "<8 x i32>"), (("avx512bw",), "<16 x i32>"))
@@ -174,7 +175,8 @@ PAIRS = tuple(
         text=_pair_products,
         meaning=over_lanes(
             _WHOLE.format("i32"),
-            *(*_READ, "t: i32 = load %t[l]", *_half_product("high", ""), *_half_product("low", "shl")),
+            *(*_READ, "t: i32 = load %t[l]", *_half_product("high", "a", "b")),
+            *("c: i32 = shl(a, i32(16))", "d: i32 = shl(b, i32(16))", *_half_product("low", "c", "d")),
             *("p: i32 = add(high, low)", "s: i32 = add(t, p)", "store %r[l] = s"),
         ),
     )
@@ -259,8 +261,7 @@ PAUSE = Instruction("pause", without_operands("llvm.x86.sse2.pause"), NOTHING, m
 """Tells the processor that a loop only waits."""
 
 INSTRUCTIONS = (
-    *(VPDPBUSD, replace(VPDPBUSD, features=frozenset({"avxvnni"}), kinds=("<4 x i32>", "<8 x i32>")), *PMADDWD),
-    *PAIRS,
+    *(*QUADS, *PMADDWD, *PAIRS),
     *(VDPBF16PS, VPERMPS, VSCALEF, LDEXP, VCVTPH2PS, replace(VCVTPH2PS, features=frozenset({"avx512f"}))),
     *(VCVTPS2PH, replace(VCVTPS2PH, features=frozenset({"avx512f"}))),
     *(SFENCE, PAUSE),

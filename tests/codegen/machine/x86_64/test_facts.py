@@ -26,7 +26,7 @@ def test_features_decide_which_vectors_there_are(features: str, same: str):
     assert found.costs == named.costs
 
 
-@pytest.mark.parametrize("feature", ["avx512vnni", "avxvnni"])
+@pytest.mark.parametrize("feature", ["avx512vnni,+avx512vl", "avxvnni"])
 def test_bytes_are_widened_where_no_instruction_multiplies_quads(feature: str):
     plain = describe(TRIPLE, "", "+avx2,+fma")
     assert plain.costs.rewrites.byte_pairs

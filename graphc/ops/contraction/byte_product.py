@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.dtypes import float32, float64, int8, int32, uint8
+from graphc.base.dtypes import DType, float32, float64, int8, int32, uint8
 from graphc.base.errors import DTypeError, ShapeError
 from graphc.ir.kernel import scalar
 from graphc.ir.kernel.index import Index
@@ -309,6 +309,22 @@ _WINDOWS: list[tuple[Ints, Ints, Ints, Ints]] = [
 """Shapes of images and filters, stride and dilation of samples."""
 
 
+def _wrong_types(image: DType, filters: DType, message: str) -> ErrorSample:
+    types = TensorType(image, (1, 2, 3)), TensorType(filters, (3, 2, 1))
+    return ErrorSample(types, message, {"stride": (1,), "dilation": (1,)}, DTypeError)
+
+
+def _byte_windows() -> list[Sample]:
+    """Return samples of convolutions of bytes, one with a number of channels that fills no word."""
+    cases = [*_WINDOWS, ((1, 3, 5, 5), (2, 3, 3, 3), (1, 1), (1, 1))]
+    return [plain(_bytes("uint8", *x), _bytes("int8", *w), stride=s, dilation=d) for x, w, s, d in cases]
+
+
+def _window_multiply_adds(types: Types, results: Types, attrs: Attrs, count: int = 1) -> int:
+    """Return the multiply-adds of a convolution of words of ``count`` bytes."""
+    return count * results[0].size * prod(types[1].shape[1:])
+
+
 def _define_word_conv(
     name: str, doc: str, count: int, dot: str, kinds: tuple[Any, Any], words: Callable[..., np.ndarray]
 ) -> Any:
@@ -320,21 +336,14 @@ def _define_word_conv(
         **_CONVOLUTION,
         reference=partial(_word_conv_reference, kinds=kinds),
         lower=partial(_lower_word_conv, dot=dot),
-        multiply_adds=lambda types, results, attrs: count * results[0].size * prod(types[1].shape[1:]),
+        multiply_adds=partial(_window_multiply_adds, count=count),
         samples=lambda: [
             plain(
                 words(x[0], x[1] // count, *x[2:]), words(w[0], w[1] // count, *w[2:]), stride=stride, dilation=dilation
             )
             for x, w, stride, dilation in _WINDOWS
         ],
-        error_samples=(
-            ErrorSample(
-                (TensorType(int32, (1, 2, 3)), TensorType(float32, (3, 2, 1))),
-                "are no words in i32",
-                {"stride": (1,), "dilation": (1,)},
-                DTypeError,
-            ),
-        ),
+        error_samples=(_wrong_types(int32, float32, "are no words in i32"),),
     )
 
 
@@ -435,19 +444,9 @@ byte_conv = define(
     **_CONVOLUTION,
     reference=_byte_conv_reference,
     decompose=decompose_byte_conv,
-    multiply_adds=lambda types, results, attrs: results[0].size * prod(types[1].shape[1:]),
-    samples=lambda: [
-        *(plain(_bytes("uint8", *x), _bytes("int8", *w), stride=s, dilation=d) for x, w, s, d in _WINDOWS),
-        plain(_bytes("uint8", 1, 3, 5, 5), _bytes("int8", 2, 3, 3, 3), stride=(1, 1), dilation=(1, 1)),
-    ],
-    error_samples=(
-        ErrorSample(
-            (TensorType(int8, (1, 2, 3)), TensorType(int8, (3, 2, 1))),
-            "not u8 and i8",
-            {"stride": (1,), "dilation": (1,)},
-            DTypeError,
-        ),
-    ),
+    multiply_adds=_window_multiply_adds,
+    samples=_byte_windows,
+    error_samples=(_wrong_types(int8, int8, "not u8 and i8"),),
 )
 
 
@@ -483,17 +482,10 @@ real_byte_conv = define(
     **_REAL_CONVOLUTION,
     reference=_real_reference,
     decompose=decompose_real_byte_conv,
-    multiply_adds=lambda types, results, attrs: results[0].size * prod(types[1].shape[1:]),
+    multiply_adds=_window_multiply_adds,
     samples=lambda: [
-        *(plain(_bytes("uint8", *x), _bytes("int8", *w), stride=s, dilation=d) for x, w, s, d in _WINDOWS),
+        *_byte_windows(),
         plain(_bytes("uint8", 1, 3, 5, 5), _bytes("int8", 2, 3, 3, 3), stride=(1, 1), dilation=(1, 1), zero=117.0),
     ],
-    error_samples=(
-        ErrorSample(
-            (TensorType(int8, (1, 2, 3)), TensorType(int8, (3, 2, 1))),
-            "not u8 and i8",
-            {"stride": (1,), "dilation": (1,)},
-            DTypeError,
-        ),
-    ),
+    error_samples=(_wrong_types(int8, int8, "not u8 and i8"),),
 )

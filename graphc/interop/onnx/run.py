@@ -25,7 +25,6 @@ from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 from graphc.tracing.reads import folded, may_read
 
-_numbers_of_codes = deferred("graphc.interop.onnx.ops.quantized.quantization:numbers_of_codes")
 FAULTS = (ArithmeticError, LookupError, TypeError, ValueError)
 """Exceptions of rules for inputs and attributes outside the operator's domain, in addition to graphc's errors.
 AttributeError and AssertionError are bugs of a rule."""
@@ -35,6 +34,7 @@ _MOVING = frozenset({"MaxPool", "Reshape", "Transpose", "Flatten", "Squeeze", "U
 """Operators that move numbers, or select the largest: the same for codes of one scale."""
 _SELECTING = frozenset({"Gather"})
 """Those that read few of the numbers, which are then computed from their codes alone."""
+_numbers_of_codes = deferred("graphc.interop.onnx.ops.quantized.quantization:numbers_of_codes")
 MOST_READ = 8
 """Elements of the longest vector that is read as sizes."""
 

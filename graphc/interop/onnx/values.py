@@ -132,12 +132,15 @@ class Codes:
 
 @dataclass(frozen=True)
 class Steps:
-    """Real numbers that are quantized with a known scale: to integers between two, plus the zero point."""
+    """Quantization of f32 numbers with a known scale."""
 
     source: Tensor
+    """The numbers."""
     scale: float
     low: int
+    """Smallest integer before the zero point is added."""
     high: int
+    """Largest integer before the zero point is added."""
     zero: int
 
 

@@ -134,9 +134,9 @@ def real_convolved(
     dilation: Sequence[int],
 ) -> Tensor:
     """Convolve codes minus their zero points, in f32: compiled code may add f32 products where these are faster."""
-    pixels, point = unsigned(x, x_zero)
-    if isinstance(point, Tensor) or w_zero is not None or w.dtype is not int8:
+    if isinstance(x_zero, Tensor) or w_zero is not None or w.dtype is not int8:
         return convolved(x, x_zero, w, w_zero, padding, stride, dilation).to(float32)
+    pixels, point = unsigned(x, x_zero)
     geometry = {"stride": tuple(stride), "dilation": tuple(dilation)}
     return real_byte_conv(_padded_codes(pixels, point, padding), w, zero=float(point or 0), **geometry)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.dtypes import DType, float32, int8, int32, uint8
+from graphc.base.dtypes import DType, float32, int8, int32, limits, uint8
 from graphc.base.errors import ArgumentError, DTypeError
 from graphc.ir.kernel.index import Index
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
@@ -21,11 +21,12 @@ from graphc.ops.samples import floats, plain
 MAGIC = 1.5 * 2.0**23
 """f32 numbers around this one are the integers: a sum with it rounds to the nearest one, ties to even, and has the
 integer in its lowest bits."""
-SMALL = 1 << 21
+MOST_ROUNDED = 1 << 21
 """Magnitude of integers up to which that sum is exact."""
 MOST_CODES = 1 << 10
 """Number of codes up to which the quotients are proven; more are divided."""
 _NORMAL = 2.0**-100, 2.0**100
+"""Scales between these have no subnormal reciprocal, and no product with a code overflows."""
 
 
 def _infer(
@@ -41,6 +42,13 @@ def _infer(
             f"quantize_linear: scale {scale} with codes from {low} to {high}",
             remedy="pass a positive f32 scale and low <= high",
         )
+    if dtype is not float32:
+        first, last = limits(dtype)
+        if not first <= low + zero <= high + zero <= last:
+            raise ArgumentError(
+                f"quantize_linear: codes from {low + zero:g} to {high + zero:g} exceed {dtype.name}",
+                remedy=f"pass low, high and zero within {first} to {last}",
+            )
     return TensorType(dtype, x.shape)
 
 
@@ -117,8 +125,8 @@ def _lower(
         return nest.op("roundeven", value)
     if dtype is float32:
         # Sums have no negative zero, and neither have integers.
-        is_small = max(abs(low), abs(high)) <= SMALL
-        return value + MAGIC - MAGIC if is_small else nest.op("roundeven", value) + 0.0
+        is_exact = max(abs(low), abs(high)) <= MOST_ROUNDED
+        return value + MAGIC - MAGIC if is_exact else nest.op("roundeven", value) + 0.0
     code = nest.op("bitcast", value + MAGIC, dtype=int32)
     return (code + int(zero) if zero else code).cast(dtype)
 
@@ -176,5 +184,6 @@ quantize_linear = define(
         ErrorSample((TensorType(int32, (2,)),), "is not f32", _WRONG, DTypeError),
         ErrorSample((TensorType(float32, (2,)),), "i32 has no codes", _WRONG | {"dtype": int32}, DTypeError),
         ErrorSample((TensorType(float32, (2,)),), "scale -1.0", _WRONG | {"scale": -1.0}, ArgumentError),
+        ErrorSample((TensorType(float32, (2,)),), "from 1 to 256 exceed u8", _WRONG | {"zero": 1.0}, ArgumentError),
     ),
 )

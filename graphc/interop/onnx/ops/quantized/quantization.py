@@ -85,30 +85,35 @@ def _rounded(steps: Steps, zero: int, dtype: DType) -> Tensor:
 
 
 def codes_of(
-    x: Tensor, scale: Value | float, at: Tensor | None, zero: Value | None, spread: Tensor | None, element: Element
+    x: Tensor,
+    scale: Value | float,
+    scale_of_x: Tensor | None,
+    zero: Value | None,
+    zero_of_x: Tensor | None,
+    element: Element,
 ) -> Value:
-    """Quantize numbers to codes. ``at`` (None for 1) and ``spread`` are scale and zero point as they broadcast to x."""
+    """Quantize numbers to codes. ``scale_of_x`` (None for 1) and ``zero_of_x`` broadcast to x."""
     steps = known_steps(x, scale, zero, element)
     if steps is None or element.carrier is None:
-        return Value(element, stepped(x if at is None else x / at, spread, element))
+        return Value(element, stepped(x if scale_of_x is None else x / scale_of_x, zero_of_x, element))
     result = Value(element, _rounded(steps, steps.zero, element.carrier))
     result.steps = steps
     return result
 
 
-def numbers_of(x: Value, scale: Tensor, zero: Value | None, spread: Tensor | None) -> Tensor:
+def numbers_of(x: Value, scale: Tensor, zero: Value | None, zero_of_x: Tensor | None) -> Tensor:
     """Return ``(x - zero) * scale``; of codes that were just quantized from their integers, without a conversion."""
     steps = x.steps
     if steps is not None and steps.zero == _point(zero):
         return _rounded(steps, 0, float32).to(scale.dtype) * scale
-    return dequantized(x.tensor, scale, spread)
+    return dequantized(x.tensor, scale, zero_of_x)
 
 
 def numbers_of_codes(codes: Codes) -> Value:
     """Return the numbers of codes with one scale."""
     zero = codes.zero
-    spread = None if zero is None else zero.tensor.reshape(())
-    result = Value(FLOAT, numbers_of(codes.codes, codes.scale.reshape(()), zero, spread))
+    scalar = None if zero is None else zero.tensor.reshape(())
+    result = Value(FLOAT, numbers_of(codes.codes, codes.scale.reshape(()), zero, scalar))
     result.codes = codes
     return result
 

@@ -30,6 +30,9 @@ class OperatorEntry:
     """Whether the rule takes the Call, as a parameter named ``call``."""
     inputs: tuple[str, ...]
     """Names of the parameters that inputs fill. Attributes may have these names, too."""
+    moves: bool = False
+    """Whether the result has elements of the first input, moved or selected by their order: quantized codes may take
+    the place of the numbers."""
 
 
 TABLE: dict[tuple[str, str], list[OperatorEntry]] = {}
@@ -40,10 +43,13 @@ TEXT: dict[tuple[str, str], Callable[..., Rule]] = {}
 """Makers of functions of arrays from the attributes of an operator, for operators that look texts up."""
 
 
-def op(*names: str, since: int = 1, domain: str = "", host: str = "", values: bool = False) -> Callable[[Rule], Rule]:
+def op(
+    *names: str, since: int = 1, domain: str = "", host: str = "", values: bool = False, moves: bool = False
+) -> Callable[[Rule], Rule]:
     """Register the decorated function for operators of these names from version ``since`` of the domain on.
 
-    ``host`` names the parameters whose values the rule reads. With ``values`` the rule takes and returns Values.
+    ``host`` names the parameters whose values the rule reads. With ``values`` the rule takes and returns Values. A rule
+    that ``moves`` returns elements of its first input.
     """
 
     def enter(rule: Rule) -> Rule:
@@ -56,7 +62,7 @@ def op(*names: str, since: int = 1, domain: str = "", host: str = "", values: bo
             entries = TABLE.setdefault((domain, name), [])
             if any(e.since == since for e in entries):
                 raise KeyError(f"{name} of version {since} is already in the table")
-            entries.append(OperatorEntry(name, domain, since, rule, host_indices, values, calls, positional))
+            entries.append(OperatorEntry(name, domain, since, rule, host_indices, values, calls, positional, moves))
             entries.sort(key=lambda e: -e.since)
         return rule
 

@@ -19,7 +19,7 @@ from graphc.interop.onnx.elements import STRING, Element
 from graphc.interop.onnx.graph import ABSENT, OnnxGraph, OnnxNode, TensorAttribute, captured
 from graphc.interop.onnx.registry import OperatorEntry
 from graphc.interop.onnx.table import find, host_function
-from graphc.interop.onnx.values import MOST_KNOWN, Codes, Value, array_of_sizes, settled
+from graphc.interop.onnx.values import MOST_KNOWN, Value, array_of_sizes, settled
 from graphc.interop.onnx.widths import narrowed
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
@@ -30,10 +30,6 @@ FAULTS = (ArithmeticError, LookupError, TypeError, ValueError)
 AttributeError and AssertionError are bugs of a rule."""
 
 
-_MOVING = frozenset({"MaxPool", "Reshape", "Transpose", "Flatten", "Squeeze", "Unsqueeze", "Gather"})
-"""Operators that move numbers, or select the largest: the same for codes of one scale."""
-_SELECTING = frozenset({"Gather"})
-"""Those that read few of the numbers, which are then computed from their codes alone."""
 _numbers_of_codes = deferred("graphc.interop.onnx.ops.quantized.quantization:numbers_of_codes")
 MOST_READ = 8
 """Elements of the longest vector that is read as sizes."""
@@ -99,13 +95,11 @@ class Runner:
             return self._bodies[id(node)].run({}, [*inputs, *[None] * left_out])
         try:
             raw_results = self._known(node, entry, inputs)
+            if raw_results is None and entry.moves:
+                raw_results = self._moved(node, entry, inputs, scope)
             if raw_results is None:
                 raw_results = _computed(Call(node, self, scope, inputs), entry)
             results = _values(node, raw_results, inputs)
-            if node.op in _MOVING and not node.domain and inputs and isinstance(inputs[0], Value):
-                results[0].codes = self._moved(node, entry, inputs, scope)
-                if node.op in _SELECTING and results[0].codes is not None:
-                    results = [_numbers_of_codes(results[0].codes)]
         except GraphcError as error:
             _explain(error, node)
             raise
@@ -117,13 +111,13 @@ class Runner:
             )
         return results
 
-    def _moved(self, node: OnnxNode, entry: OperatorEntry, inputs: Sequence[Any], scope: Scope) -> Codes | None:
-        """Return the codes of the result of an operator that moves or selects numbers with one scale."""
-        codes = inputs[0].codes
+    def _moved(self, node: OnnxNode, entry: OperatorEntry, inputs: Sequence[Any], scope: Scope) -> Value | None:
+        """Return the result of an operator that moves numbers, computed from their codes; None without one scale."""
+        codes = inputs[0].codes if isinstance(inputs[0], Value) else None
         if codes is None or codes.step is None or codes.step <= 0 or len(node.outputs) > 1:
             return None
         moved = _computed(Call(node, self, scope, [codes.codes, *inputs[1:]]), entry)
-        return replace(codes, codes=Value(codes.codes.element, moved), axis=0)
+        return _numbers_of_codes(replace(codes, codes=Value(codes.codes.element, moved), axis=0))
 
     @staticmethod
     def _known(node: OnnxNode, entry: OperatorEntry, inputs: Sequence[Any]) -> Any:

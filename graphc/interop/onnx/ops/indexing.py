@@ -24,7 +24,7 @@ REDUCTIONS = {"none": "", "add": "sum", "mul": "prod", "min": "amin", "max": "am
 # ---- gathering
 
 
-@op("Gather")
+@op("Gather", moves=True)
 def gather(data: Tensor, indices: Tensor, *, axis: int = 0) -> Tensor:
     """Select slices of an axis. Negative indices count from its end."""
     return data[(slice(None),) * (axis % data.ndim) + (indices.to("int64"),)]

@@ -18,7 +18,7 @@ from graphc.tensors.creation import ones
 from graphc.tensors.tensor import Tensor
 
 
-@op("MaxPool")
+@op("MaxPool", moves=True)
 def max_pool(
     x: Tensor,
     *,

@@ -31,7 +31,7 @@ def size(data: Value) -> Any:
     return array_of_sizes([math.prod(data.shape)]).reshape(())
 
 
-@op("Reshape", since=5, host="shape")
+@op("Reshape", since=5, host="shape", moves=True)
 def reshape(data: Tensor, shape: Sequence[Any], *, allowzero: int = 0) -> Tensor:
     """Change the shape. A size of 0 keeps the operand's size of that dimension, unless ``allowzero``."""
     return data.reshape(_sizes(data.shape, shape, allowzero))
@@ -46,7 +46,7 @@ def _sizes(operand: Sequence[Any], shape: Sequence[Any], allowzero: int) -> tupl
     return tuple([operand[i] if not allowzero and type(n) is int and n == 0 else n for i, n in enumerate(shape)])
 
 
-@op("Flatten")
+@op("Flatten", moves=True)
 def flatten(data: Tensor, *, axis: int = 1) -> Tensor:
     return data.reshape(_two_sizes(data.shape, axis))
 
@@ -61,7 +61,7 @@ def _two_sizes(shape: Sequence[Any], axis: int) -> tuple[Any, Any]:
     return math.prod(shape[:at]), math.prod(shape[at:])
 
 
-@op("Transpose")
+@op("Transpose", moves=True)
 def transpose(data: Tensor, *, perm: Sequence[int] | None = None) -> Tensor:
     return data.permute(tuple(perm if perm is not None else reversed(range(data.ndim))))
 
@@ -97,7 +97,7 @@ def _equal_sizes(extent: Any, count: int) -> list[Any]:
     return [*[each] * (count - 1), extent - (count - 1) * each]
 
 
-@op("Squeeze", host="axes")
+@op("Squeeze", host="axes", moves=True)
 def squeeze(data: Tensor, axes: Sequence[int] | None = None) -> Tensor:
     return data.reshape(_without(data.shape, axes))
 
@@ -118,7 +118,7 @@ def _without(shape: Sequence[Any], axes: Sequence[int] | None) -> tuple[Any, ...
     return tuple([s for i, s in enumerate(shape) if i not in squeezed])
 
 
-@op("Unsqueeze", host="axes")
+@op("Unsqueeze", host="axes", moves=True)
 def unsqueeze(data: Tensor, axes: Sequence[int]) -> Tensor:
     return data.reshape(_with(data.shape, axes))
 
@@ -144,7 +144,7 @@ def _axis(axis: int, rank: int) -> int:
     return axis % rank
 
 
-@op("Expand", host="shape")
+@op("Expand", host="shape", moves=True)
 def expand(data: Tensor, shape: Sequence[Any]) -> Tensor:
     """Broadcast data and ``shape`` to each other: a 1 in ``shape`` keeps the size of the data."""
     return data.expand(common_shape(tuple(data.shape), tuple(shape)))
@@ -156,7 +156,7 @@ def expand_known(data: np.ndarray, shape: np.ndarray) -> np.ndarray | None:
     return np.broadcast_to(data, target) if math.prod(target) <= MOST_KNOWN else None
 
 
-@op("Tile", since=6, host="repeats")
+@op("Tile", since=6, host="repeats", moves=True)
 def tile(input: Tensor, repeats: Sequence[Any]) -> Tensor:
     return input.repeat(tuple(repeats))
 

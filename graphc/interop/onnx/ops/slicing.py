@@ -14,7 +14,7 @@ from graphc.tensors.free_functions import where
 from graphc.tensors.tensor import Tensor
 
 
-@op("Slice", host="starts ends axes steps")
+@op("Slice", host="starts ends axes steps", moves=True)
 def slice_(data: Tensor, starts: Any, ends: Any, axes: Any = None, steps: Any = None) -> Tensor:
     """Slice axes. Negative steps run backwards from ``start`` to before ``end``."""
     cuts = [slice(None)] * data.ndim

@@ -108,27 +108,32 @@ def test_gradients_pass_through_numbers_of_steps():
     assert scale.grad.item() == 8
 
 
-MOVES: list[tuple[str, Any, dict[str, Any], Any]] = [
-    ("Identity", None, {}, lambda x: x),
-    ("Flatten", None, {"axis": 2}, lambda x: x.reshape(6, 4)),
-    ("Transpose", None, {"perm": [1, 0, 2]}, lambda x: x.transpose(1, 0, 2)),
-    ("Reshape", [0, -1], {}, lambda x: x.reshape(2, 12)),
-    ("Squeeze", [0], {}, lambda x: x[0]),
-    ("Unsqueeze", [0, -1], {}, lambda x: x[None, ..., None]),
-    ("MaxPool", None, {"kernel_shape": [2], "strides": [2]}, lambda x: x.reshape(*x.shape[:2], 2, 2).max(-1)),
-    ("MaxPool", None, {"kernel_shape": [2], "pads": [1, 0], "strides": [4]}, lambda x: x[..., :1]),
+MOVES: list[tuple[str, tuple[list[int], ...], dict[str, Any], Any]] = [
+    ("Identity", (), {}, lambda x: x),
+    ("Flatten", (), {"axis": 2}, lambda x: x.reshape(6, 4)),
+    ("Transpose", (), {"perm": [1, 0, 2]}, lambda x: x.transpose(1, 0, 2)),
+    ("Reshape", ([0, -1],), {}, lambda x: x.reshape(2, 12)),
+    ("Squeeze", ([0],), {}, lambda x: x[0]),
+    ("Unsqueeze", ([0, -1],), {}, lambda x: x[None, ..., None]),
+    ("Gather", ([1, 1],), {"axis": 2}, lambda x: x[..., [1, 1]]),
+    ("Slice", ([1], [4], [-1], [2]), {}, lambda x: x[..., 1:4:2]),
+    ("Expand", ([2, 1, 1, 1],), {}, lambda x: np.stack([x, x])),
+    ("Tile", ([1, 2, 1],), {}, lambda x: np.concatenate([x, x], 1)),
+    ("MaxPool", (), {"kernel_shape": [2], "strides": [2]}, lambda x: x.reshape(*x.shape[:2], 2, 2).max(-1)),
+    ("MaxPool", (), {"kernel_shape": [2], "pads": [1, 0], "strides": [4]}, lambda x: x[..., :1]),
 ]
 
 
-@pytest.mark.parametrize(("operator", "second", "attributes", "expected"), MOVES)
+@pytest.mark.parametrize(("operator", "others", "attributes", "expected"), MOVES)
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8])
-def test_codes_move_without_a_conversion(operator: str, second: Any, attributes: Any, expected: Any, dtype: Any):
+def test_codes_move_without_a_conversion(operator: str, others: Any, attributes: Any, expected: Any, dtype: Any):
     info = np.iinfo(dtype)
     x = RANDOM.integers(info.min, info.max, (1 if operator == "Squeeze" else 2, 3, 4), endpoint=True).astype(dtype)
-    constants = {"scale": np.float32(0.03), "zero": dtype(9)} | ({} if second is None else {"second": np.array(second)})
+    inputs = {f"input{number}": np.array(value) for number, value in enumerate(others)}
+    constants = {"scale": np.float32(0.03), "zero": dtype(9), **inputs}
     nodes = [
         onnx.helper.make_node("DequantizeLinear", ["x", "scale", "zero"], ["real"]),
-        onnx.helper.make_node(operator, ["real", *(["second"] if second else [])], ["moved"], **attributes),
+        onnx.helper.make_node(operator, ["real", *inputs], ["moved"], **attributes),
         onnx.helper.make_node("QuantizeLinear", ["moved", "scale", "zero"], ["codes"]),
     ]
     module = _module(nodes, x, ["codes", "moved"], constants)

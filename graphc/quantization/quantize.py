@@ -76,7 +76,7 @@ def quantize(
         The quantized copy, in evaluation mode.
 
     Raises:
-        ArgumentError: no calibration data, or no layer to quantize.
+        ArgumentError: no calibration data, no layer to quantize, or none that gets an input.
         AttributeValueError: an unknown precision, method, or name in ``skip``.
         NonFiniteError: NaN or infinity in an input of a layer.
 
@@ -151,6 +151,11 @@ def _convert(
     pairs = equalize_layers(model, first[0]) if options.equalize else []
     changed = _Changed(folded, [names[norm] for norm in norms], [(names[a], names[b]) for a, b in pairs])
     observers = _calibrate(model, chain(first, calls), layers, options.observer, line)
+    if all(observer.is_empty for observer in observers.values()):
+        raise ArgumentError(
+            "quantize: no layer got an input in the calibration data",
+            remedy=f"pass inputs that are not empty, for which the model calls {', '.join(list(layers.values())[:5])}",
+        )
     for layer, name in layers.items():
         if observers[layer].is_empty:
             reasons[name] = "no call in the calibration data"

@@ -126,6 +126,14 @@ def test_errors_say_what_to_do():
         gc.quantize(model, [x, bad])
 
 
+@pytest.mark.parametrize("method", OBSERVERS)
+def test_data_in_which_no_layer_gets_an_input_is_refused(method: str):
+    with pytest.raises(ArgumentError, match="no layer got an input") as error:
+        gc.quantize(mlp(), [gc.zeros(0, 12)], method=method, smooth=0.5, equalize=True, correct_bias=True)
+    assert "pass inputs that are not empty, for which the model calls 0, 2, 4" in str(error.value)
+    assert quantized_names(gc.quantize(mlp(), [gc.zeros(0, 12), gc.randn(4, 12)], method=method)) == ["0", "2", "4"]
+
+
 def test_the_noisiest_layers_become_f32_until_the_accuracy_suffices():
     model = mlp()
     with gc.no_grad():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self
@@ -54,6 +55,8 @@ class Quantized(Module):
     corrected_bias: Tensor | None
     """Bias to use with the codes, where it is not ``bias``."""
     per_channel: bool
+    unrelated_weight: str | None = None
+    """Digest of the f32 weight, where the codes were loaded without one. They stay until the weight changes."""
     input_grid: tuple[float, int]
     """Scale and zero point of the input, read from ``input_scale`` and ``input_zero``."""
 
@@ -77,6 +80,7 @@ class Quantized(Module):
         for name in _BUFFERS:
             delattr(self, name)
         del self.per_channel, self.input_grid
+        self.__dict__.pop("unrelated_weight", None)
         self.__class__ = FLOAT_LAYERS[type(self)]  # type: ignore[assignment]
         return self
 
@@ -94,12 +98,17 @@ class Quantized(Module):
         unexpected_keys: list[str],
         error_msgs: list[str],
     ) -> None:
-        if prefix + "weight_codes" in state_dict:
+        has_codes, errors = prefix + "weight_codes" in state_dict, len(error_msgs)
+        if has_codes:
             corrected = prefix + "corrected_bias" in state_dict
             self.corrected_bias = zeros(self.weight_codes.shape[0]) if corrected else None
         lists = missing_keys, unexpected_keys, error_msgs
         super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, *lists)
         self._read_grid()
+        if prefix + "weight" in state_dict:
+            self.unrelated_weight = None
+        elif has_codes and self.has_weight and len(error_msgs) == errors:
+            self.unrelated_weight = self._weight_digest()
 
     @property
     def input_range(self) -> tuple[float, float]:
@@ -120,6 +129,9 @@ class Quantized(Module):
         """Compute scales and codes of the weight again, if the f32 weight has changed."""
         if not self.has_weight:
             return
+        if self.unrelated_weight is not None and self.unrelated_weight == self._weight_digest():
+            return
+        self.unrelated_weight = None
         with no_grad():
             scale = weight_scale_of(self.weight, self.per_channel)
             codes = weight_codes(self.weight.detach(), scale)
@@ -128,6 +140,9 @@ class Quantized(Module):
             self.weight_scale.copy_(scale)
             self.weight_codes.copy_(codes)
             self.corrected_bias = None
+
+    def _weight_digest(self) -> str:
+        return hashlib.sha256(self.weight._values(force=True).tobytes()).hexdigest()
 
     def _bias_of_codes(self) -> Tensor | None:
         return self.bias if self.corrected_bias is None else self.corrected_bias

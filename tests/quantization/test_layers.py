@@ -12,7 +12,7 @@ import pytest
 
 import graphc as gc
 from graphc import nn
-from graphc.base.errors import ArgumentError
+from graphc.base.errors import ArgumentError, StateDictError
 from graphc.nn import functional as F
 from graphc.quantization import QuantizedConv1d, QuantizedConv2d, QuantizedConv3d, QuantizedLinear
 from graphc.quantization.layers import QUANTIZED_LAYERS, grid_of
@@ -120,6 +120,49 @@ def test_copies_pickles_and_state_dictionaries_compute_the_same():
     fresh.load_state_dict(model.state_dict())
     assert gc.equal(fresh(x), expected)
     assert "head.weight_codes" in model.state_dict() and "head.input_zero" in model.state_dict()
+
+
+def test_codes_that_are_loaded_without_a_weight_stay_until_the_weight_changes():
+    x = images()
+    small = gc.quantize(net(), [x], trainable=False, correct_bias=True)
+    model = gc.quantize(net(), [3 * x])
+    with gc.no_grad():
+        model.head.weight *= 2
+    missing = model.eval().load_state_dict(small.state_dict(), strict=False).missing_keys
+    assert missing == ["first.weight", "depthwise.weight", "pointwise.weight", "head.weight"]
+    copied = pickle.loads(pickle.dumps(model))
+    for other in (model, model.eval(), model.train().eval(), copied.eval()):
+        assert gc.equal(other(x), small(x))
+    with gc.no_grad():
+        model.head.weight *= -1
+    model.eval()
+    assert gc.equal(model.head.weight_codes, quantized_codes(model.head)) and model.head.corrected_bias is None
+    assert gc.equal(model.first.weight_codes, small.first.weight_codes)
+
+
+def quantized_codes(layer: Any) -> Any:
+    return (layer.weight.detach() / layer.weight_scale.reshape(-1, 1)).round().to("i8")
+
+
+@pytest.mark.parametrize("entries", [["weight"], ["weight", "weight_codes"]])
+def test_a_loaded_weight_has_codes_of_its_own(entries: list[str]):
+    layer, source, other = (converted(nn.Linear(6, 4)) for _ in range(3))
+    layer.load_state_dict({"weight_codes": other.weight_codes}, strict=False)
+    assert gc.equal(layer.eval().weight_codes, other.weight_codes)
+    layer.load_state_dict({name: getattr(source, name) for name in entries}, strict=False)
+    assert gc.equal(layer.eval().weight_codes, source.weight_codes)
+    layer.load_state_dict({"weight_codes": other.weight_codes}, strict=False)
+    layer.load_state_dict({"weight": layer.weight.detach()}, strict=False)
+    assert gc.equal(layer.eval().weight_codes, source.weight_codes)
+
+
+def test_codes_that_do_not_fit_leave_a_changed_weight_to_eval():
+    layer = converted(nn.Linear(6, 4))
+    with gc.no_grad():
+        layer.weight *= -1
+    with pytest.raises(StateDictError, match="size mismatch"):
+        layer.load_state_dict({"weight_codes": gc.zeros(3, 3)}, strict=False)
+    assert gc.equal(layer.eval().weight_codes, quantized_codes(layer))
 
 
 def test_text_names_type_and_range():

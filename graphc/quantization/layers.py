@@ -43,7 +43,7 @@ class Quantized(Module):
     In evaluation mode a layer rounds its input to u8 codes, sums products of codes exactly in i32, and multiplies by
     both scales. In training mode it computes with the f32 ``weight``, and rounds input and weight to the numbers that
     codes represent; gradients pass the rounding unchanged, and are 0 for inputs outside of the range. ``eval()``
-    computes the codes from the weight again.
+    computes the codes from the weight again, and reads ``input_scale`` and ``input_zero``.
     """
 
     weight: Parameter
@@ -58,7 +58,7 @@ class Quantized(Module):
     unrelated_weight: str | None = None
     """Digest of the f32 weight, where the codes were loaded without one. They stay until the weight changes."""
     input_grid: tuple[float, int]
-    """Scale and zero point of the input, read from ``input_scale`` and ``input_zero``."""
+    """Scale and zero point of the input, read from ``input_scale`` and ``input_zero`` by loading and by ``eval()``."""
 
     @classmethod
     def convert(cls, layer: Any, low: float, high: float, *, per_channel: bool = True) -> Self:
@@ -151,6 +151,7 @@ class Quantized(Module):
         super().train(mode)
         if not mode:
             self.requantize()
+            self._read_grid()
         return self
 
     def float_forward(self, input: Tensor) -> Tensor:

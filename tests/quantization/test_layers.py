@@ -76,6 +76,25 @@ def test_evaluation_after_training_uses_codes_of_the_trained_weight():
     assert gc.equal(quantized.weight_scale, largest / 127) and gc.equal(codes.abs().amax(1), 127 * gc.ones(4).to("i8"))
 
 
+@pytest.mark.parametrize("has_weight", [True, False])
+def test_evaluation_reads_a_changed_input_scale(has_weight: bool):
+    quantized, x = converted(nn.Linear(6, 4)), gc.randn(3, 6)
+    if not has_weight:
+        quantized.drop_weight()
+    compiled = gc.compile(quantized)
+    with gc.no_grad():
+        compiled(x)
+        quantized.input_scale *= 2
+        quantized.input_zero.fill_(100)
+        quantized.eval()
+        expected = quantized.input_scale.item()
+        assert quantized.input_grid == (expected, 100) and quantized.input_range == (-100 * expected, 155 * expected)
+        wide = converted(nn.Linear(6, 4), *quantized.input_range)
+        wide.load_state_dict(quantized.state_dict(), strict=False)
+        assert gc.equal(quantized(x), wide(x))
+        assert gc.allclose(compiled(x), quantized(x), atol=1e-6)
+
+
 def test_a_compiled_layer_sees_the_codes_of_a_trained_weight():
     target_or_skip("host")
     quantized, x = converted(nn.Linear(6, 4)), gc.randn(3, 6)

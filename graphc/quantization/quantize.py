@@ -8,8 +8,10 @@ from itertools import chain, islice
 from math import prod
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+
 from graphc.base.dtypes import float32
-from graphc.base.errors import ArgumentError, AttributeValueError
+from graphc.base.errors import ArgumentError, AttributeValueError, NonFiniteError
 from graphc.base.progress import TerminalLine
 from graphc.nn.functional.byte_products import BYTE, SIGNED, holds_sums
 from graphc.nn.module import Module, no_module
@@ -78,7 +80,7 @@ def quantize(
     Raises:
         ArgumentError: no calibration data, no layer to quantize, or none that gets an input.
         AttributeValueError: an unknown precision, method, or name in ``skip``.
-        NonFiniteError: NaN or infinity in an input of a layer.
+        NonFiniteError: NaN or infinity in a parameter or an input of a layer.
 
     Example:
         >>> import graphc as gc
@@ -141,6 +143,7 @@ def _convert(
     """Quantize layers in place. Return the first batches, what was measured on them, reasons why layers stay f32, and
     changes before."""
     layers, reasons = _chosen(model, skip)
+    _check_finite(layers)
     calls = batches_of(model, data)
     first = list(islice(calls, _MEASURED))
     if not first:
@@ -194,6 +197,17 @@ def _chosen(model: Module, skip: Any) -> tuple[dict[Any, str], dict[str, str]]:
             f"quantize: {type(model).__name__} has no layer to quantize", remedy=f"pass a model with {_NAMES} in f32"
         )
     return layers, reasons
+
+
+def _check_finite(layers: dict[Any, str]) -> None:
+    """Raise NonFiniteError for a parameter with NaN or infinity."""
+    for layer, path in layers.items():
+        for name, parameter in layer.named_parameters(path, recurse=False):
+            if not np.isfinite(parameter._values(force=True)).all():
+                raise NonFiniteError(
+                    f"quantize: the model's parameter {name} holds NaN or infinity",
+                    remedy="load or train finite parameters" + (f", or pass skip=[{path!r}]" if path else ""),
+                )
 
 
 def _unfit(layer: Any) -> str:

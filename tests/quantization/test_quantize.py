@@ -126,6 +126,19 @@ def test_errors_say_what_to_do():
         gc.quantize(model, [x, bad])
 
 
+@pytest.mark.parametrize("parameter", ["weight", "bias"])
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_a_parameter_that_is_not_finite_is_named(parameter: str, number: float):
+    model, x = nn.Sequential(mlp(), nn.ReLU()).eval(), gc.randn(4, 12)
+    with gc.no_grad():
+        getattr(model[0][2], parameter)[3] = number
+    with pytest.raises(NonFiniteError, match=rf"parameter 0\.2\.{parameter} holds NaN") as error:
+        gc.quantize(model, [x])
+    assert "skip=['0.2']" in str(error.value)
+    with pytest.raises(NonFiniteError, match=f"parameter {parameter} holds NaN"):
+        gc.quantize(model[0][2], [gc.randn(4, 32)])
+
+
 @pytest.mark.parametrize("method", OBSERVERS)
 def test_data_in_which_no_layer_gets_an_input_is_refused(method: str):
     with pytest.raises(ArgumentError, match="no layer got an input") as error:

@@ -7,7 +7,7 @@ names the blocks; ``dropped``: no block fits.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -50,14 +50,24 @@ class Difference(NamedTuple):
 
 def judge(name: str) -> run.Outcome:
     """Draw the graph of a name, and compare its results."""
+    return outcome_of(name, judged)
+
+
+def graph_of(name: str) -> QuantizedBuilder:
+    """Draw the graph of a name, a seed and a number: ``1/17``."""
     seed, number = map(int, name.split("/"))
-    builder = drawn(seed, number, STEPS)
+    return drawn(seed, number, STEPS)
+
+
+def outcome_of(name: str, compare: Callable[[QuantizedBuilder], run.Outcome]) -> run.Outcome:
+    """Return the outcome of a comparison of the graph of a name; errors are outcomes too."""
+    builder = graph_of(name)
     if not builder.blocks:
         return run.Outcome(DROPPED, "no block fits")
     kinds = " ".join(block.kind.replace(" ", "_") for block in builder.blocks)
     with quiet():
         try:
-            return judged(builder)
+            return compare(builder)
         except GraphcError as error:
             return run.Outcome(run.REFUSED, f"{type(error).__name__}: {error} [{kinds}]")
         except Exception as error:

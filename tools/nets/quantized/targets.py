@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from graphc.base.errors import CompileError, GraphcError
+from graphc.base.errors import CompileError
 from graphc.compiler.ready import running_target
 from tools.nets import run
-from tools.nets.quantized.builder import QuantizedBuilder, drawn, names
+from tools.nets.quantized.builder import QuantizedBuilder, names
 from tools.nets.quantized.evaluators import compiled
-from tools.nets.quantized.exact import DROPPED, ROUNDED, STEPS, block_differences
+from tools.nets.quantized.exact import ROUNDED, block_differences, graph_of, outcome_of
 from tools.nets.sized import quiet
 
 TARGETS = ("sse2", "avx2", "avx512", "neon")
@@ -38,22 +38,7 @@ def _runs_here(target: str) -> bool:
 
 def judge(name: str) -> run.Outcome:
     """Draw the graph of a name, and compare its results on all targets."""
-    builder = _of_name(name)
-    if not builder.blocks:
-        return run.Outcome(DROPPED, "no block fits")
-    kinds = " ".join(block.kind.replace(" ", "_") for block in builder.blocks)
-    with quiet():
-        try:
-            return judged(builder)
-        except GraphcError as error:
-            return run.Outcome(run.REFUSED, f"{type(error).__name__}: {error} [{kinds}]")
-        except Exception as error:
-            return run.Outcome(run.FAILED, f"{type(error).__name__}: {error} [{kinds}]")
-
-
-def _of_name(name: str) -> QuantizedBuilder:
-    seed, number = map(int, name.split("/"))
-    return drawn(seed, number, STEPS)
+    return outcome_of(name, judged)
 
 
 def judged(builder: QuantizedBuilder) -> run.Outcome:
@@ -77,7 +62,7 @@ def judged(builder: QuantizedBuilder) -> run.Outcome:
 def digests(cases: Iterable[str]) -> Iterator[str]:
     """Yield a digest of the results of each graph whose arithmetic is exact, for this process's instruction set."""
     for name in cases:
-        builder = _of_name(name)
+        builder = graph_of(name)
         if builder.blocks and builder.is_exact:
             with quiet():
                 results = compiled(builder.model(all_results=True), builder.feeds())

@@ -16,7 +16,7 @@ pytest.importorskip("onnxruntime", reason="the net compares with ONNX Runtime wh
 pytest.importorskip("torch", reason="the runner of nets uses PyTorch")
 
 from tools.nets import run
-from tools.nets.quantized import targets
+from tools.nets.quantized import exact, targets
 from tools.nets.quantized.builder import drawn
 from tools.nets.quantized.evaluators import compiled
 
@@ -30,12 +30,12 @@ print("\\n".join(targets.digests(islice(targets.NET.cases(4), 8))))
 
 def test_no_graph_of_a_sample_differs():
     outcomes = [targets.judge(name) for name in islice(targets.NET.cases(2), SAMPLE)]
-    assert {o.kind for o in outcomes} <= {run.EQUAL, targets.ROUNDED, targets.DROPPED}
+    assert {o.kind for o in outcomes} <= {run.EQUAL, exact.ROUNDED, exact.DROPPED}
     assert sum(o.kind == run.EQUAL for o in outcomes) > SAMPLE // 2
 
 
 def test_other_codes_of_a_target_are_noticed(monkeypatch: pytest.MonkeyPatch):
-    builder = drawn(1, 3, targets.STEPS)
+    builder = drawn(1, 3, exact.STEPS)
     other = targets.targets()[0]
 
     def changed(model, feeds, target="host"):

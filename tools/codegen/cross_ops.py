@@ -15,9 +15,10 @@ import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -211,22 +212,37 @@ def chosen(target: Target, count: int | None, seed: int) -> list[Program]:
     return [case for sample in samples if (case := build_case(*sample, target)) is not None]
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+def command(
+    description: str,
+    kind: str,
+    count: int | None,
+    programs: Callable[[Target, Any, int], Sequence[Program]],
+    arguments: Sequence[str] | None,
+) -> int:
+    """Parse a command line with a target, a number of programs (``count`` is its default) and a seed; run the programs.
+
+    Prints a line for each program that differs. Returns 1 where one does, and 2 where a tool is missing.
+    """
+    parser = argparse.ArgumentParser(description=description)
     cpus = [name for name, target in named_targets().items() if target.gpu is None]
     parser.add_argument("--target", choices=cpus, required=True)
-    parser.add_argument("--count", type=int, help="number of samples to draw (default: all)")
+    number = "all" if count is None else count
+    parser.add_argument("--count", type=int, default=count, help=f"number of {kind} to draw (default: {number})")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
     target = target_named(options.target)
     if reason := missing_tool(target):
         print(f"{options.target} cannot run here: {reason}", file=sys.stderr)
         return 2
-    cases = chosen(target, options.count, options.seed)
+    cases = programs(target, options.count, options.seed)
     with tempfile.TemporaryDirectory() as folder:
         lines = run(cases, target, Path(folder))
-    print("\n".join([*lines, f"{options.target}: {len(cases)} samples, {len(lines)} differ"]))
+    print("\n".join([*lines, f"{options.target}: {len(cases)} {kind}, {len(lines)} differ"]))
     return 1 if lines else 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    return command((__doc__ or "").partition("\n")[0], "samples", None, chosen, arguments)
 
 
 if __name__ == "__main__":

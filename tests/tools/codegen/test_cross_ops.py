@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphc.codegen.machine.target import target_named
+from graphc.codegen.machine.target import Target, target_named
 from tools.codegen import cross_ops
 
 SAMPLES = 40
@@ -33,3 +33,23 @@ def test_the_command_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, capsy
     monkeypatch.setattr(cross_ops.shutil, "which", lambda tool: None)
     assert cross_ops.main(["--target", "neon"]) == 2
     assert "cannot run here: no " in capsys.readouterr().err
+
+
+def test_the_command_counts_programs_and_exits_1_where_one_differs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(cross_ops, "missing_tool", lambda target: "")
+    monkeypatch.setattr(cross_ops, "run", lambda cases, target, folder: [])
+    assert cross_ops.main(["--target", "rv64gc", "--count", "3", "--seed", "1"]) == 0
+    assert capsys.readouterr().out == "rv64gc: 3 samples, 0 differ\n"
+    monkeypatch.setattr(cross_ops, "run", lambda cases, target, folder: [f"{cases[0]}: differs"])
+    asked: list[tuple[Target, int, int]] = []
+
+    def programs(target: Target, count: int, seed: int) -> list[cross_ops.Program]:
+        asked.append((target, count, seed))
+        return cross_ops.chosen(target, 1, seed=1)
+
+    assert cross_ops.command("", "graphs", 7, programs, ["--target", "neon"]) == 1
+    assert asked == [(target_named("neon"), 7, 0)] and capsys.readouterr().out.endswith(
+        "differs\nneon: 1 graphs, 1 differ\n"
+    )

@@ -7,22 +7,19 @@ graphs whose scales are powers of two are compared: their arithmetic is exact.
 
 from __future__ import annotations
 
-import argparse
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
 
 import graphc
-from graphc.codegen.machine.target import Target, named_targets, target_named
+from graphc.codegen.machine.target import Target
 from graphc.compiler.freeze import freeze
-from tools.codegen.cross_ops import Program, build_program, missing_tool, run
-from tools.nets.quantized.builder import QuantizedBuilder, drawn, names
+from tools.codegen.cross_ops import Program, build_program, command
+from tools.nets.quantized.builder import QuantizedBuilder, names
 from tools.nets.quantized.evaluators import compiled
-from tools.nets.quantized.exact import STEPS
+from tools.nets.quantized.exact import graph_of
 from tools.nets.sized import quiet
 from tools.progress import progress_bar
 
@@ -30,7 +27,7 @@ from tools.progress import progress_bar
 def exact_graphs(seed: int) -> Iterator[tuple[str, QuantizedBuilder]]:
     """Yield the names and the graphs of a seed whose arithmetic is exact."""
     for name in names(seed):
-        builder = drawn(seed, int(name.partition("/")[2]), STEPS)
+        builder = graph_of(name)
         if builder.blocks and builder.is_exact:
             yield name, builder
 
@@ -57,21 +54,7 @@ def programs(target: Target, count: int, seed: int) -> list[Program]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    cpus = [name for name, target in named_targets().items() if target.gpu is None]
-    parser.add_argument("--target", choices=cpus, required=True)
-    parser.add_argument("--count", type=int, default=40, help="number of graphs (40)")
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args(arguments)
-    target = target_named(options.target)
-    if reason := missing_tool(target):
-        print(f"{options.target} cannot run here: {reason}", file=sys.stderr)
-        return 2
-    found = programs(target, options.count, options.seed)
-    with tempfile.TemporaryDirectory() as folder:
-        lines = run(found, target, Path(folder))
-    print("\n".join([*lines, f"{options.target}: {len(found)} graphs, {len(lines)} differ"]))
-    return 1 if lines else 0
+    return command((__doc__ or "").partition("\n")[0], "graphs", 40, programs, arguments)
 
 
 if __name__ == "__main__":

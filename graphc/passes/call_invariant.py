@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from graphc.base.errors import IndexRangeError
 from graphc.codegen.machine.costs import DEFAULT, FusionCosts
 from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value, has_sizes, input_class
 from graphc.ir.op import Trait
@@ -36,6 +39,28 @@ def is_call_invariant(value: Value) -> bool:
     """Check whether a value depends on weights and constants alone, and hence costs nothing at run time."""
     classes = leaf_classes(value)
     return classes is not None and classes <= CALL_INVARIANT
+
+
+def constant_array(value: Value) -> np.ndarray | None:
+    """Return the elements of a value that depends on constants alone, such as weights that are stored in int8. Return
+    None for other values, and where an index is out of range, which a check reports at run time."""
+    if leaf_classes(value) != {"constant"}:
+        return None
+    arrays: dict[Value, np.ndarray] = {}
+    try:
+        return _evaluated(value, arrays)
+    except IndexRangeError:
+        return None
+
+
+def _evaluated(value: Value, arrays: dict[Value, np.ndarray]) -> np.ndarray:
+    """Return a value's elements, which it keeps with those of the values before it."""
+    node = value.node
+    if value not in arrays:
+        operands = [_evaluated(v, arrays) for v in node.operands]
+        elements = [node.attrs["value"]] if node.op is CONSTANT else node.op.evaluate(operands, node.attrs)
+        arrays.update(zip(node.results, map(np.asarray, elements), strict=True))
+    return arrays[value]
 
 
 def call_invariant_nodes(graph: Graph, costs: FusionCosts = DEFAULT.fusion) -> set[Node]:

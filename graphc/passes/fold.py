@@ -23,9 +23,9 @@ class ConstantFolding:
     """Evaluate nodes that depend on constants only, by their numpy references.
 
     Needs: any valid graph. Does: replaces a pure node of constants by a constant when the result has at most
-    ``folded_bytes``, or no more bytes than its operands. Generators (iota), views that repeat elements, and narrow
-    weights (passes.precision) stay, since their code is free. Nodes that depend on sizes of a call stay too; in strict
-    order, so do nodes that numpy may sum or round differently (see ``is_exact``).
+    ``folded_bytes``, or at most ``folded_growth`` times the bytes of its operands. Generators (iota), views that
+    repeat elements, and narrow weights (passes.precision) stay, since their code is free. Nodes that depend on sizes of
+    a call stay too; in strict order, so do nodes that numpy may sum or round differently (see ``is_exact``).
     Leaves: the operands, which dead code elimination removes.
 
         %a = mul(f32(2.0), f32(3.0)) : f32[]
@@ -77,7 +77,9 @@ class _Folder(Reemitter):
         if has_sizes(node) or (self.strict_order and not is_exact(node)):
             return False
         read, stored = (sum(v.type.nbytes for v in values) for values in (operands, node.results))
-        return stored <= read or (stored <= self.costs.folded_bytes and not node.op.has(Trait.VIEW))
+        if node.op.has(Trait.VIEW):
+            return stored <= read
+        return stored <= self.costs.folded_growth * read or stored <= self.costs.folded_bytes
 
 
 def is_exact(node: Node) -> bool:

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from functools import partial
 from math import prod
 
-import numpy as np
-
 from graphc.base import config
 from graphc.base.records import dataclass
 from graphc.base.sizes.size import always, hint, is_size
@@ -26,7 +24,7 @@ from graphc.ops.contraction.winograd import (
 from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.ops.movement.shape import pad
 from graphc.passes.base import PassResult
-from graphc.passes.call_invariant import is_call_invariant
+from graphc.passes.call_invariant import constant_array, is_call_invariant
 
 _TILES, _KERNEL = (2, 4), 3
 
@@ -83,14 +81,13 @@ def _convolution(costs: RewriteCosts, reasons: list[str], graph: Graph, node: No
         return None
     if gain < costs.winograd_advantage:
         return None
-    constant = weight.node.op is CONSTANT
+    constant = constant_array(weight)
     reasons.append(f"%{node.result.name}: {gain:.2f} times less work by tiles of {tile}x{tile}, estimated")
     with use(GraphDispatcher(graph, node.location)):
         spare, image = _spare(node, tile, dilation, costs), _whole_tiles(x, _missing(node, tile, dilation))
         tiles = winograd_input(image, tile=tile, kernel=_KERNEL, spare=spare, dilation=dilation)
-        if constant:
-            transformed = transform_weights(np.asarray(weight.node.attrs["value"]), tile)
-            (factors,) = emit(graph, CONSTANT, (), {"value": transformed}, node.location)
+        if constant is not None:
+            (factors,) = emit(graph, CONSTANT, (), {"value": transform_weights(constant, tile)}, node.location)
         else:
             factors = winograd_weight(weight, tile=tile)
         products = matmul(tiles, factors)

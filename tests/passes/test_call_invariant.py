@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from graphc.fusion.vertical import Reason, fuse
-from graphc.passes.call_invariant import MAX_NODES, call_invariant_nodes, is_call_invariant, leaf_classes
+from graphc.passes.call_invariant import (
+    MAX_NODES,
+    call_invariant_nodes,
+    constant_array,
+    is_call_invariant,
+    leaf_classes,
+)
 from tests.passes.graph_text import graph_of
 
 TEXT = """
@@ -48,6 +56,25 @@ def test_long_chains_are_not_looked_into():
     head = 'graph @g(%v0: f32[8] weight "w") -> (f32[8]) {'
     graph = graph_of(f"{head}\n{lines}  return %v{MAX_NODES}\n}}")
     assert leaf_classes(graph.outputs[0]) is None and not is_call_invariant(graph.outputs[0])
+
+
+def test_elements_of_constants_are_read():
+    graph = graph_of("""
+        graph @g(%x: f32[2]) -> (f32[], f32[2]) {
+          %a = add(f32(1.0), f32(0.5)) : f32[]
+          %b = mul(%a, %a) : f32[]
+          %c = add(%x, %b) : f32[2]
+          return %b, %c
+        }""")
+    constants, others = graph.outputs
+    np.testing.assert_array_equal(constant_array(constants), 2.25)
+    assert constant_array(others) is None
+
+
+def test_chains_that_share_values_are_read_once():
+    lines = "".join(f"  %v{i + 1} = mul(%v{i}, %v{i}) : f32[]\n" for i in range(MAX_NODES - 4))
+    graph = graph_of(f"graph @g() -> (f32[]) {{\n  %v0 = neg(f32(1.0)) : f32[]\n{lines}  return %v{MAX_NODES - 4}\n}}")
+    np.testing.assert_array_equal(constant_array(graph.outputs[0]), 1)
 
 
 def test_no_kernel_holds_both():

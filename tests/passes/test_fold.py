@@ -90,6 +90,18 @@ def test_large_constants_may_shrink():
     np.testing.assert_allclose(result.graph.outputs[0].node.attrs["value"], 360000 * np.e, rtol=1e-6)
 
 
+def test_what_at_most_doubles_is_stored():
+    graph = Graph()
+    a = constant(graph, np.arange(8).reshape(2, 4), dtype_of(np.int8))
+    (pairs,) = emit(graph, REGISTRY["byte_pairs"], (a,), {"axis": 1})
+    (wide,) = emit(graph, REGISTRY["add"], (a, constant(graph, np.ones((5, 2, 4)), dtype_of(np.int8))))
+    (outer,) = emit(graph, REGISTRY["mul"], (wide, constant(graph, np.ones((3, 1, 1, 1)), dtype_of(np.int8))))
+    graph.set_outputs([pairs, outer])
+    result = ConstantFolding(costs=folding(0)).run(graph)
+    assert result.changed == 2
+    assert [v.node.op.name for v in result.graph.outputs] == ["constant", "mul"]
+
+
 def test_division_by_zero_is_silent_and_effects_stay():
     check_pass(
         ConstantFolding(),

@@ -10,7 +10,7 @@ import pytest
 
 import graphc as gc
 from graphc import nn
-from graphc.base.dtypes import float32
+from graphc.base.dtypes import float32, int8
 from graphc.base.sizes.named_dims import Dim
 from graphc.codegen.machine.costs import DEFAULT
 from graphc.codegen.machine.target import target_named
@@ -21,6 +21,7 @@ from graphc.ir.graph.interpret import copy
 from graphc.ir.types import TensorType
 from graphc.ops.contraction.convolution import conv
 from graphc.ops.dispatch import GraphDispatcher, use
+from graphc.ops.pointwise.elementwise import cast
 from graphc.passes.pipeline import optimize
 from graphc.passes.winograd import Winograd
 from tests.lowering.sized import check
@@ -90,6 +91,18 @@ def test_weights_that_are_not_constant_are_transformed_by_each_call():
     after = optimize(copy(before))
     assert names(after) == ["pad", "winograd_input", "winograd_weight", "matmul", "winograd_output"]
     check_equal(before, after, rtol=1e-4, atol=5e-4)
+
+
+def test_weights_that_are_computed_from_constants_are_transformed_once():
+    graph = Graph("net")
+    x = graph.add_input(TensorType(float32, (1, 128, 28, 28)), "x")
+    codes = constant(graph, np.random.default_rng(0).integers(-127, 128, (128, 128, 3, 3)), int8)
+    with use(GraphDispatcher(graph)):
+        graph.set_outputs([conv(x, cast(codes, dtype=float32), **PLAIN)])
+    before = copy(graph)
+    after = optimize(graph)
+    assert names(after) == ["pad", "winograd_input", "matmul", "winograd_output"]
+    check_equal(before, after, rtol=1e-4, atol=1e-1)
 
 
 def test_the_option_turns_it_off(monkeypatch: pytest.MonkeyPatch):

@@ -426,8 +426,10 @@ class RewriteCosts:
     """Maximum products of a sum that may be recomputed."""
     rematerialized_smaller: int = 4
     """Minimum ratio between a recomputed value and the operands that are kept for it."""
+    folded_growth: int = 2
+    """Maximum ratio of a constant-folded result to its operands: pairs of bytes take twice the memory of the bytes."""
     folded_bytes: int = 1 << 20
-    """Maximum bytes of a constant-folded result that is larger than its operands. A bound on the size of a program."""
+    """Maximum bytes of a constant-folded result that grows by more. A bound on the size of a program."""
     widened_elements: int = 64
     """Maximum elements of a narrow constant that is widened at compile time."""
     byte_pairs: bool = False

@@ -20,6 +20,7 @@ from graphc.codegen.schedule.lanes.choose import vectorise
 from graphc.codegen.schedule.lanes.transpose import holds_transposed, transposed_tiles
 from graphc.codegen.schedule.loops.index_set_splitting import split_index_sets
 from graphc.codegen.schedule.loops.transform import hoist
+from graphc.codegen.schedule.reduce.first_terms import start_at_terms
 from graphc.codegen.schedule.reduce.masked_sums import end_masked_sums
 from graphc.codegen.schedule.reduce.narrow_loads import find_narrow_loads
 from graphc.ir.kernel.index import Axis
@@ -196,6 +197,23 @@ class MaskedSums:
 
 
 @dataclass(frozen=True)
+class FirstTerms:
+    """Start sums of integers at what is added to them.
+
+    Needs: loops as they will run. Does: starts a sum of integers at the element that is added to its total, which saves
+    the addition. Leaves: sums of floats, whose rounding depends on the order.
+
+    ``s = 0; for k: s += a[k] * b[k]; y[j] = s + c[j]`` -> ``s = c[j]; for k: s += a[k] * b[k]; y[j] = s``.
+    """
+
+    name: str = "first-terms"
+
+    def run(self, nest: Nest, context: Context) -> StepResult:
+        """Examine every block of the nest."""
+        return _with_body(nest, start_at_terms(nest.kernel.body))
+
+
+@dataclass(frozen=True)
 class Expand:
     """Expand transcendental operations.
 
@@ -224,6 +242,7 @@ STEPS: tuple[NestStep, ...] = (
     NarrowLoads(),
     Lanes(),
     MaskedSums(),
+    FirstTerms(),
     # Last, because one operation is easier to move and to price than the twenty into which it expands.
     Expand(),
 )

@@ -465,7 +465,7 @@ def decompose_real_byte_conv(x: Any, weight: Any, stride: Ints, dilation: Ints, 
     if zero:
         sums = elementwise.cast(reduce.sum(weight, axes=tuple(range(1, len(weight.shape)))), dtype=int32)
         column = shape.reshape(sums, shape=(weight.shape[0], *(1,) * len(stride)))
-        total = elementwise.sub(total, elementwise.mul(column, int(zero)))
+        total = elementwise.add(total, elementwise.mul(column, -int(zero)))
     return elementwise.cast(total, dtype=float32)
 
 

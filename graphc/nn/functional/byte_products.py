@@ -80,7 +80,7 @@ class ByteMatrix:
         rows, point = unsigned(a, a_zero)
         total = byte_matmul(rows, self.codes)
         if point is not None:
-            total = total - point * self.sums
+            total = total + point * -self.sums
         if self.zero is None:
             return total
         return total - byte_matmul(rows, self.codes.new_ones((self.codes.shape[0], 1))) * self.zero
@@ -117,7 +117,7 @@ def convolved(
         sums = reduce.sum(filters, axes=tuple(range(1, w.ndim))).to(int32)
         if offset is not None:
             sums = sums - (offset if isinstance(offset, int) else offset.flatten()) * prod(w.shape[1:])
-        total = total - point * sums.reshape(-1, *(1,) * (w.ndim - 2))
+        total = total + point * -sums.reshape(-1, *(1,) * (w.ndim - 2))
     if offset is None:
         return total
     windows = byte_conv(pixels, filters.new_ones((1, *w.shape[1:])), **geometry)
@@ -156,6 +156,22 @@ def centered(codes: Tensor, zero: Tensor | int | None, dtype: DType) -> Tensor:
     """Convert the codes and subtract their zero point."""
     codes = codes.to(dtype)
     return codes if zero is None else codes - (zero.to(dtype) if isinstance(zero, Tensor) else zero)
+
+
+def are_exact_reals(count: int, largest: int) -> bool:
+    """Check whether sums of ``count`` products whose magnitude is at most ``largest`` are exact in f32."""
+    return count * largest <= EXACT
+
+
+def grouped_convolved(
+    image: Tensor, filters: Tensor, padding: Pairs, stride: Sequence[int], dilation: Sequence[int], groups: int
+) -> Tensor:
+    """Convolve integers in f32, in ``groups`` > 1, without codes in memory: a depthwise convolution takes as long as
+    reading its input. Sums are exact where ``are_exact_reals``."""
+    sides: Any = tuple([low for low, high in padding if low == high])
+    if len(sides) < len(padding):
+        image, sides = padded(image, padding), 0
+    return CONVOLUTIONS[len(padding)](image, filters, None, stride, sides, dilation, groups)
 
 
 def convolved_as_reals(

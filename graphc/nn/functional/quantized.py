@@ -6,8 +6,14 @@ from math import prod
 
 from graphc.base.dtypes import float32, uint8
 from graphc.base.errors import ShapeError
-from graphc.nn.functional.byte_products import CONVOLUTIONS, EXACT, ByteMatrix, convolved_as_reals, real_convolved
-from graphc.nn.functional.spatial import Ints, Pairs, batched, padded, unbatched
+from graphc.nn.functional.byte_products import (
+    ByteMatrix,
+    are_exact_reals,
+    convolved_as_reals,
+    grouped_convolved,
+    real_convolved,
+)
+from graphc.nn.functional.spatial import Ints, Pairs, batched, unbatched
 from graphc.ops.pointwise.quantization import quantize_linear
 from graphc.tensors import functions
 from graphc.tensors.repeated import compiled_when_repeated
@@ -97,13 +103,9 @@ def _convolved(
     rank, largest = len(stride), INPUT_LIMIT * WEIGHT_LIMIT
     if groups == 1 and rank <= _BYTE_RANK:
         return real_convolved(input_codes(x, scale, zero), zero or None, codes, None, padding, stride, dilation)
-    if groups > 1 and largest * prod(codes.shape[1:]) <= EXACT:
-        # Without codes in memory: a depthwise convolution takes as long as reading its input.
+    if groups > 1 and are_exact_reals(prod(codes.shape[1:]), largest):
         image = quantize_linear(x, scale=scale, low=-zero, high=INPUT_LIMIT - zero, zero=0, dtype=float32)
-        sides = tuple([low for low, high in padding if low == high])
-        if len(sides) < rank:
-            image, sides = padded(image, padding), 0
-        return CONVOLUTIONS[rank](image, codes.to(float32), None, stride, sides, dilation, groups)
+        return grouped_convolved(image, codes.to(float32), padding, stride, dilation, groups)
     pixels = input_codes(x, scale, zero)
     return convolved_as_reals(pixels, zero or None, codes, None, largest, padding, stride, dilation, groups)
 

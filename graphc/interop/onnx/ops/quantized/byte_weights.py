@@ -31,6 +31,6 @@ def takes_matrix(a: Value, b: Value) -> bool:
     return are_bytes(a, b) and len(b.shape) == 2 <= len(a.shape) and not is_size(b.shape[0])
 
 
-def takes_filters(x: Value, w: Value, group: int) -> bool:
-    """Check whether a convolution of codes can be computed from bytes."""
-    return are_bytes(x, w) and group == 1 and not any(map(is_size, w.shape))
+def takes_filters(x: Value, w: Value) -> bool:
+    """Check whether a convolution of codes, in one group, can be computed from bytes."""
+    return are_bytes(x, w) and not any(map(is_size, w.shape))

@@ -105,7 +105,7 @@ def convolution(
     """Convolve codes minus their zero points, as i32. The padding has the value of the zero point."""
     geometry = window_of(x.shape[2:], w.shape[2:], strides, pads, dilations, auto_pad)
     spans = geometry.padding, geometry.stride, geometry.dilation
-    if takes_filters(x, w, group):
+    if group == 1 and takes_filters(x, w):
         return convolved(x.tensor, x_zero, w.tensor, w_zero, *spans)
     largest = _largest(x, x_zero) * _largest(w, w_zero)
     return convolved_as_reals(x.tensor, x_zero, w.tensor, w_zero, largest, *spans, group)

@@ -101,12 +101,16 @@ def codes_of(
     return result
 
 
+def integers_of(x: Value, zero: Value | None) -> Tensor | None:
+    """Return ``x - zero`` in f32 for codes that were just quantized, without a conversion; None for others."""
+    steps = x.steps
+    return _rounded(steps, 0, float32) if steps is not None and steps.zero == _point(zero) else None
+
+
 def numbers_of(x: Value, scale: Tensor, zero: Value | None, zero_of_x: Tensor | None) -> Tensor:
     """Return ``(x - zero) * scale``; of codes that were just quantized from their integers, without a conversion."""
-    steps = x.steps
-    if steps is not None and steps.zero == _point(zero):
-        return _rounded(steps, 0, float32).to(scale.dtype) * scale
-    return dequantized(x.tensor, scale, zero_of_x)
+    integers = integers_of(x, zero)
+    return dequantized(x.tensor, scale, zero_of_x) if integers is None else integers.to(scale.dtype) * scale
 
 
 def numbers_of_codes(codes: Codes) -> Value:

@@ -24,9 +24,9 @@ def test_matrices_are_products_of_bytes_and_stacks_of_them_are_not():
     assert not takes_matrix(codes(2, 3, 4), codes(2, 4, 5))
 
 
-def test_filters_without_groups_are_products_of_bytes():
-    assert takes_filters(codes(1, 4, 6), codes(2, 4, 3), 1)
-    assert not takes_filters(codes(1, 4, 6), codes(2, 2, 3), 2)
+def test_images_and_filters_of_bytes_are_products_of_bytes():
+    assert takes_filters(codes(1, 4, 6), codes(2, 4, 3))
+    assert not takes_filters(Value(FLOAT, gc.zeros(1, 4, 6)), codes(2, 4, 3))
 
 
 def test_a_zero_point_without_a_known_value_is_subtracted():

@@ -79,6 +79,25 @@ def test_products_of_dequantized_operands(
     assert bool({"byte_matmul", "real_byte_conv"} & names) is exact
 
 
+@pytest.mark.parametrize("pads", [[0, 0], [1, 1], [2, 1]])
+def test_sums_of_depthwise_convolutions_are_exact(pads: list[int]):
+    x = RANDOM.standard_normal((2, 4, 19)).astype(np.float32)
+    w = RANDOM.integers(-128, 128, (4, 1, 3)).astype(np.int8)
+    module, scale = _model("Conv", x, w, 0, 4, group=4, pads=pads)
+    codes = np.pad(np.rint(_numbers(x) / 0.02), ((0, 0), (0, 0), tuple(pads)))
+    sums = np.einsum("nciy,cy->nci", np.lib.stride_tricks.sliding_window_view(codes, 3, axis=2), w[:, 0])
+    expected = sums.astype(np.float32) * (np.float32(0.02) * np.asarray(scale))[:, None]
+    for compute in (module, graphc.compile(module)):
+        np.testing.assert_array_equal(compute(graphc.tensor(x)).numpy(), expected)
+
+
+def test_grouped_sums_that_exceed_24_bits_are_those_of_numbers():
+    x, w = np.full((1, 2048, 4), 1e3, np.float32), np.full((2, 1024, 3), 127, np.int8)
+    module, scale = _model("Conv", x, w, 0, 2, group=2)
+    expected = (255 - 119) * 0.02 * 127 * np.asarray(scale)[:, None] * 1024 * 3
+    np.testing.assert_allclose(module(graphc.tensor(x)).numpy()[0], np.broadcast_to(expected, (2, 2)), rtol=1e-4)
+
+
 @pytest.mark.parametrize(("op", "inner"), [("MatMul", (140000,)), ("Conv", (140000, 1))])
 def test_sums_that_exceed_32_bits_are_computed_in_f32(op: str, inner: tuple[int, ...]):
     x = np.full((1, *inner), 1e3, np.float32)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from math import inf
+from math import inf, log10, nan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -189,6 +189,32 @@ def largest(array: np.ndarray) -> float:
     """Return the largest finite magnitude, or 0 if no element is finite."""
     values = np.abs(_wide(_comparable(array)))
     return float(values.max(initial=0.0, where=np.isfinite(values)))
+
+
+@dataclass
+class SignalNoise:
+    """Sums of squares of exact results, and of the differences from them, over any number of arrays."""
+
+    signal: float = 0.0
+    noise: float = 0.0
+    terms: int = 0
+    """Number of elements in the sums."""
+
+    def add(self, exact: np.ndarray, result: np.ndarray) -> None:
+        """Add two arrays of one shape. Equal infinities and NaN are no noise, and no signal."""
+        magnitudes = np.abs(numbers(np.asarray(exact))).astype(np.float64)
+        self.signal += float(np.square(magnitudes[np.isfinite(magnitudes)]).sum())
+        self.noise += float(np.square(distances(result, exact)).sum())
+        self.terms += magnitudes.size
+
+    @property
+    def snr(self) -> float:
+        """Return the ratio in dB: infinity for equal results, -infinity where a result overflows, NaN without any."""
+        if not self.terms:
+            return nan
+        if not self.noise:
+            return inf
+        return -inf if self.noise == inf else 10 * log10(max(self.signal, 1e-300) / self.noise)
 
 
 class _Comparison:

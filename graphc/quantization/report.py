@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf, log10, nan
+from math import nan
 from typing import Any
 
-import numpy as np
-
+from graphc.base.difference import SignalNoise
 from graphc.base.errors import ArgumentError
 from graphc.base.records import dataclass
 from graphc.nn.module import Module
@@ -88,26 +87,13 @@ class QuantizationReport:
 
 
 @dataclass
-class Sums:
+class Sums(SignalNoise):
     """Sums over the calls of a layer."""
 
-    signal: float = 0.0
-    noise: float = 0.0
     outside: int = 0
+    """Number of inputs without a code."""
     count: int = 0
-
-    def add(self, exact: np.ndarray, result: np.ndarray) -> None:
-        """Add the squares of exact results, and of the differences from them."""
-        exact = np.asarray(exact, np.float64)
-        self.signal += float(np.square(exact).sum())
-        self.noise += float(np.square(np.asarray(result, np.float64) - exact).sum())
-
-    @property
-    def snr(self) -> float:
-        """Return the ratio in dB. Infinity for equal results, NaN without calls."""
-        if not self.count:
-            return nan
-        return inf if not self.noise else 10 * log10(max(self.signal, 1e-300) / self.noise)
+    """Number of inputs."""
 
 
 def measured(model: Module, batches: Sequence[Batch]) -> dict[str, Sums]:
@@ -141,7 +127,7 @@ def _result_ratio(model: Module, batches: Sequence[Batch]) -> float:
     layers = [module for module in model.modules() if isinstance(module, Quantized)]
     if not all(layer.has_weight for layer in layers):
         return nan
-    sums = Sums()
+    sums = SignalNoise()
     for batch in batches:
         result = results_of(model, batch)
         with float_layers(layers):
@@ -149,7 +135,6 @@ def _result_ratio(model: Module, batches: Sequence[Batch]) -> float:
         for a, b in zip(exact, result, strict=True):
             if a.dtype.kind == "f" and a.shape == b.shape:
                 sums.add(a, b)
-                sums.count += a.size
     return sums.snr
 
 

@@ -11,6 +11,7 @@ from graphc.base.difference import (
     EXACT,
     TOLERANCES,
     Difference,
+    SignalNoise,
     Tolerance,
     are_close,
     combined,
@@ -19,7 +20,7 @@ from graphc.base.difference import (
     largest,
     tolerance_for,
 )
-from graphc.base.dtypes import BY_NAME, bfloat16, bfloat16x2, elements
+from graphc.base.dtypes import BY_NAME, bfloat16, bfloat16x2, elements, narrow
 
 ONE = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -150,3 +151,41 @@ def test_several_arrays_are_one_difference():
 def test_the_largest_finite_magnitude():
     assert largest(np.array([-3.0, inf])) == 3.0 and largest(np.zeros(0)) == 0.0
     assert largest(elements([-3.0, nan], bfloat16)) == 3.0 and largest(np.array([3 + 4j])) == 5.0
+
+
+def ratio_of(exact, result) -> float:
+    sums = SignalNoise()
+    sums.add(np.array(exact, np.float32), np.array(result, np.float32))
+    return sums.snr
+
+
+def test_a_tenth_of_each_element_is_20_db():
+    assert ratio_of([10.0, -20.0], [11.0, -18.0]) == pytest.approx(20)
+
+
+def test_ratios_sum_over_all_arrays():
+    sums = SignalNoise()
+    sums.add(np.array([3.0]), np.array([3.0]))
+    sums.add(np.array([4.0 + 0j]), np.array([4.0 + 0.5j]))
+    assert (sums.signal, sums.noise, sums.terms) == (25.0, 0.25, 2)
+    assert sums.snr == pytest.approx(20)
+
+
+def test_equal_results_have_no_noise():
+    assert ratio_of([1.0, inf, nan], [1.0, inf, nan]) == inf
+    assert SignalNoise().snr != SignalNoise().snr
+
+
+def test_an_overflow_leaves_no_signal():
+    assert ratio_of([1.0, 2.0], [1.0, inf]) == -inf
+    assert ratio_of([1.0, 2.0], [1.0, nan]) == -inf
+
+
+def test_zeros_that_change_are_noise_alone():
+    assert ratio_of([0.0], [1.0]) < -1000
+
+
+def test_ratios_read_bf16_as_numbers():
+    sums = SignalNoise()
+    sums.add(np.array([10.0], np.float32), narrow(np.array([11.0], np.float32), bfloat16))
+    assert sums.snr == pytest.approx(20)

@@ -141,6 +141,27 @@ class Narrowed:
     requested one."""
 
 
+@dataclass(frozen=True)
+class Images:
+    """A graph before and after its weights became narrow, value by value."""
+
+    graph: Graph
+    """The graph with full weights."""
+    stored: dict[Value, str]
+    """Precision in which each narrow weight is stored."""
+    values: dict[Value, Value]
+    """For each value, the value of the new graph that takes its place. For a narrow weight, it is the stored array, or
+    its conversion to f32 without scales."""
+
+    def moved_weights(self) -> dict[Value, Value]:
+        """Return the narrow weights and their views, each with the weight that it holds."""
+        weights = {weight: weight for weight in self.stored}
+        for node in self.graph.nodes():
+            if node.op in _VIEWS and node.operands[0] in weights:
+                weights[node.results[0]] = weights[node.operands[0]]
+        return weights
+
+
 TRAINING = "bf16"
 """Precision of the factors of products in training."""
 
@@ -178,6 +199,11 @@ def narrow_weights(graph: Graph, precision: str) -> Narrowed:
 
     Raises ArgumentError for an unknown precision.
     """
+    return narrow_with_images(graph, precision)[0]
+
+
+def narrow_with_images(graph: Graph, precision: str) -> tuple[Narrowed, Images]:
+    """Store large weights in fewer bits; see ``narrow_weights``. Return the images of the graph's values too."""
     check_precision(precision)
     written = {n.operands[0] for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)}
     weights = [n.results[0] for n in graph.nodes() if n.op is CONSTANT]
@@ -186,7 +212,8 @@ def narrow_weights(graph: Graph, precision: str) -> Narrowed:
     narrower = _Narrower(plans)
     result = narrower.transform(graph)
     saved = sum(v.type.nbytes - p.nbytes(v.type) for v, p in plans.items())
-    return Narrowed(result, narrower.params, len(plans), saved, tuple(decisions))
+    narrowed = Narrowed(result, narrower.params, len(plans), saved, tuple(decisions))
+    return narrowed, Images(graph, {v: p.precision for v, p in plans.items()}, narrower.values)
 
 
 # ---- which weights, and how

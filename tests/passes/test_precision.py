@@ -27,7 +27,7 @@ from graphc.ops.movement import shape
 from graphc.ops.pointwise import elementwise as e
 from graphc.ops.selection.index import gather
 from graphc.passes.pipeline import optimize
-from graphc.passes.precision import PRECISIONS, SMALLEST, Narrow, narrow_weights
+from graphc.passes.precision import PRECISIONS, SMALLEST, Narrow, narrow_weights, narrow_with_images
 from tests.native import TARGETS, check_native, target_or_skip
 from tests.passes.check_pass import random_arguments
 
@@ -173,6 +173,21 @@ def test_weights_are_narrow_and_results_near(name: str, precision: str, cls: str
     got = evaluate(result.graph, narrow_arguments(graph, result.params, arguments, result.graph))[0]
     size = np.abs(expected).max()
     assert 0 < np.abs(got - expected).max() < 8 * ERROR[precision] * size
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("name", MAKERS)
+def test_each_value_has_an_image_of_its_type(name: str, precision: str):
+    graph = optimize(MAKERS[name]())
+    result, images = narrow_with_images(graph, precision)
+    new = {v for node in result.graph.nodes() for v in node.results} | set(result.graph.inputs)
+    old = {v for node in graph.nodes() for v in node.results} | set(graph.inputs)
+    assert images.graph is graph and images.values.keys() == old and set(images.values.values()) <= new
+    (stored,) = images.stored.values()
+    assert PRECISIONS[stored] is stored_type(name, precision)
+    moved = images.moved_weights()
+    assert set(moved.values()) == images.stored.keys() <= moved.keys()
+    assert all(images.values[v].type == v.type for v in old - moved.keys())
 
 
 @pytest.mark.sampled(50)

@@ -14,14 +14,18 @@ from graphc.base.difference import EQUAL, Difference, combined, difference, larg
 from graphc.base.errors import ArgumentError
 from graphc.base.records import dataclass
 from graphc.checks.pass_points import Results, bound_program, evaluated, program_runner, run_native
+from graphc.checks.weight_noise import WeightNoise, table, weight_noise
 from graphc.codegen.machine.target import Target, host_target
-from graphc.compiler.freeze import freeze_narrow, graph_arguments
+from graphc.compiler.freeze import freeze, graph_arguments
 from graphc.compiler.stages import Stages
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value
 from graphc.ir.graph.interpret import Evaluator, Reemitter, bound_sizes, solved_sizes
 from graphc.ir.graph.text import print_node
 from graphc.ir.kernel.statements import Loop, Program, walk
 from graphc.ir.op import Trait
+from graphc.passes.base import STANDARD
+from graphc.passes.pipeline import optimize
+from graphc.passes.precision import check_precision, narrow_with_images
 
 KERNEL_LIMIT = 20_000_000
 """Limit on statements for the kernel interpreter; larger programs are skipped."""
@@ -79,6 +83,8 @@ class PrecisionReport:
     """The differences of all outputs from those with full weights, as one."""
     of_largest: float
     """The largest absolute difference of an output, as a fraction of its largest magnitude."""
+    layers: tuple[WeightNoise, ...] = ()
+    """The error of each layer by itself, in the order of the model."""
 
     @property
     def max_absolute(self) -> float:
@@ -92,7 +98,8 @@ class PrecisionReport:
 
     def __str__(self) -> str:
         size = f"{self.weights} weights, {self.saved:,} bytes less"
-        return f"{self.precision:10} {size}: max absolute {self.max_absolute:.3g}, {self.of_largest:.3g} of the largest"
+        head = f"{self.precision:10} {size}: max absolute {self.max_absolute:.3g}, {self.of_largest:.3g} of the largest"
+        return "\n  ".join([head, *table(self.layers).splitlines()])
 
 
 @dataclass(frozen=True)
@@ -156,26 +163,30 @@ def check_narrow(
     rtol: float | None = None,
     atol: float | None = None,
 ) -> Report:
-    """Check a graph with frozen params and states (by path) and narrow weights, and measure the error of its outputs.
+    """Check a graph with frozen params and states (by path) and narrow weights, and measure the error of its outputs
+    and of its layers.
 
     See ``check_graph``. Raise ArgumentError.
     """
-    narrowed = freeze_narrow(graph, state, precision, costs=host_target().costs)
-    expected, narrow_outputs = (_outputs(g, state, inputs) for g in (graph, narrowed.graph))
+    check_precision(precision)
+    full = optimize(freeze(graph, state), STANDARD, host_target().costs)
+    narrowed, images = narrow_with_images(full, precision)
+    exact = Evaluator()
+    with np.errstate(all="ignore"):
+        expected = [np.array(output) for output in exact.run(full, graph_arguments(full, state, inputs))]
+    arguments = graph_arguments(narrowed.graph, state, inputs)
+    narrow_outputs, _ = evaluated(narrowed.graph, arguments)
+    layers = weight_noise(narrowed, images, exact.values, arguments, state)
     if precision in ROUNDED:
         rtol = ROUNDED[precision] if rtol is None else rtol
         atol = ROUNDED[precision] * max(1.0, *map(largest, narrow_outputs)) if atol is None else atol
-    report = check_graph(narrowed.graph, graph_arguments(narrowed.graph, state, inputs), rtol=rtol, atol=atol)
+    report = check_graph(narrowed.graph, arguments, rtol=rtol, atol=atol)
     differences = [
         difference(f"output {i}", *pair) for i, pair in enumerate(zip(narrow_outputs, expected, strict=True))
     ]
     shares = [d.absolute / (largest(array) or 1.0) for d, array in zip(differences, expected, strict=True)]
     errors = combined(differences), max(shares, default=0.0)
-    return replace(report, precision=PrecisionReport(precision, narrowed.count, narrowed.saved, *errors))
-
-
-def _outputs(graph: Graph, state: Mapping[str, np.ndarray], inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    return evaluated(graph, graph_arguments(graph, state, inputs))[0]
+    return replace(report, precision=PrecisionReport(precision, narrowed.count, narrowed.saved, *errors, layers))
 
 
 class _Checker:

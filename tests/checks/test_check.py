@@ -125,9 +125,10 @@ def test_narrow_weights():
     found = report.precision
     assert report.good and found is not None and (found.weights, found.saved) == (1, 32 * 170 * 3 - 32 * 4)
     assert found.max_absolute > 0 and 0 < found.of_largest < 0.05
-    assert str(report).splitlines()[-1] == str(found) and str(found).startswith(
-        "int8       1 weights, 16,192 bytes less"
-    )
+    head, row = str(found).splitlines()
+    assert str(report).endswith(str(found)) and head.startswith("int8       1 weights, 16,192 bytes less")
+    assert [layer.stored for layer in found.layers] == ["int8"] and 30 < found.layers[0].snr < 60
+    assert row == f"  {found.layers[0].name}  int8    {found.layers[0].snr:.1f} dB"
 
 
 def test_narrow_weights_beside_written_states():

@@ -107,7 +107,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     # The same computation in two ways; the compiler does not depend on it.
     "checks": (
         *("base", "files", "ir", "ir.kernel", "ir.graph", "ops", "codegen.machine", "passes", "codegen.schedule"),
-        *("compiler", "tape", "tensors", "tracing", "calls", "steps", "models"),
+        *("compiler", "tape", "tensors", "tracing", "nn", "quantization", "calls", "steps", "models"),
     ),
     # Models as C libraries.
     "c_library": (

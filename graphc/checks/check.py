@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from math import prod
+from math import isnan, prod
 from typing import Any
 
 import numpy as np
@@ -84,7 +84,13 @@ class PrecisionReport:
     of_largest: float
     """The largest absolute difference of an output, as a fraction of its largest magnitude."""
     layers: tuple[WeightNoise, ...] = ()
-    """The error of each layer by itself, in the order of the model."""
+    """The error of each layer by itself: those with narrow weights in the order of the model, then the layers of
+    ``gc.quantize``."""
+    full_accuracy: float | None = None
+    """Result of ``accuracy`` for the model with full weights; NaN for layers of ``gc.quantize`` without them. None
+    without ``accuracy``."""
+    accuracy: float | None = None
+    """Result of ``accuracy`` for the model with narrow weights, or None."""
 
     @property
     def max_absolute(self) -> float:
@@ -99,7 +105,11 @@ class PrecisionReport:
     def __str__(self) -> str:
         size = f"{self.weights} weights, {self.saved:,} bytes less"
         head = f"{self.precision:10} {size}: max absolute {self.max_absolute:.3g}, {self.of_largest:.3g} of the largest"
-        return "\n  ".join([head, *table(self.layers).splitlines()])
+        lines = [head, *table(self.layers).splitlines()]
+        if self.accuracy is not None and self.full_accuracy is not None:
+            full = "no full weights" if isnan(self.full_accuracy) else f"{self.full_accuracy:.6g} with full weights"
+            lines.append(f"accuracy {self.accuracy:.6g} with {self.precision}, {full}")
+        return "\n  ".join(lines)
 
 
 @dataclass(frozen=True)

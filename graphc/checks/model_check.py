@@ -11,6 +11,7 @@ import numpy as np
 from graphc.base.errors import ArgumentError, GraphcError
 from graphc.checks.check import Report, check_graph, check_narrow
 from graphc.checks.check_parts import check_model_passes, checked_part, read_parts, training_part
+from graphc.checks.narrow_model import Accuracy, with_model_figures
 from graphc.checks.pass_check import PassReport
 from graphc.compiler.freeze import graph_arguments
 from graphc.ir.graph.interpret import settle
@@ -27,6 +28,7 @@ def check(
     rtol: float | None = None,
     atol: float | None = None,
     precision: str | None = None,
+    accuracy: Accuracy | None = None,
     dims: Any = None,
     passes: Literal[False] = False,
     gradients: Literal[False] = False,
@@ -51,6 +53,7 @@ def check(
     rtol: float | None = None,
     atol: float | None = None,
     precision: str | None = None,
+    accuracy: Accuracy | None = None,
     dims: Any = None,
     passes: bool = False,
     gradients: bool = False,
@@ -65,7 +68,9 @@ def check(
         examples: example tensors or arrays.
         rtol, atol: relative and absolute tolerance (default: by element type).
         precision: check the model with its weights in this form, as for ``compile``; ``report.precision`` compares
-            its outputs with the model's.
+            its outputs with the model's, and has the signal-to-noise ratio of each layer.
+        accuracy: function of a model that returns a number, as for ``quantize``. It runs with ``precision`` only: on
+            the model, and on the model compiled with narrow weights. Modules are copied, and are in evaluation mode.
         dims: names of sizes that vary; the program for all sizes is checked.
         passes: check every graph pass, lowering step and program pass by itself.
         gradients: the same for the graph with gradients, its two halves and the rules of its ops.
@@ -76,7 +81,7 @@ def check(
         agree; ``print(report)`` shows the largest difference of each and the first bad node with its line.
 
     Raises:
-        ArgumentError: an unknown precision, or tolerances together with ``passes``.
+        ArgumentError: an unknown precision, tolerances together with ``passes``, or ``accuracy`` without ``precision``.
         UndecidedSize: there is no program for all sizes of ``dims``.
 
     Example:
@@ -84,7 +89,12 @@ def check(
         >>> report = gc.check(gc.nn.Softmax(dim=-1), gc.tensor([[1.0, 2.0, 3.0]]))
         >>> report.good
         True
+        >>> model, x = gc.nn.Sequential(gc.nn.Linear(64, 64, bias=False)), gc.ones(2, 64)
+        >>> report = gc.check(model, x, precision="int8", accuracy=lambda model: (model(x) < 100).float().mean())
+        >>> [(layer.name, layer.snr > 20) for layer in report.precision.layers], report.precision.accuracy
+        ([('0.weight', True)], 1.0)
     """
+    _check_accuracy(accuracy, precision)
     if isinstance(model, CompiledStep) or folder is not None:
         passes = True
     if passes or gradients:
@@ -93,7 +103,25 @@ def check(
                 "check of every pass takes no precision and no tolerances", remedy="call check without passes=True"
             )
         return check_model_passes(model, examples, gradients=gradients, dims=dims, folder=folder)
-    return _check_stages(model, examples, dims, precision, rtol, atol)
+    report = _check_stages(model, examples, dims, precision, rtol, atol)
+    if precision is None or not isinstance(report, Report):
+        return report
+    return with_model_figures(report, model, examples, precision, accuracy)
+
+
+def _check_accuracy(accuracy: Any, precision: str | None) -> None:
+    if accuracy is None:
+        return
+    if not callable(accuracy):
+        raise ArgumentError(
+            f"check: accuracy= is {type(accuracy).__name__}, not a function",
+            remedy="pass a function that takes a model and returns a number",
+        )
+    if precision is None:
+        raise ArgumentError(
+            "check: accuracy= compares full weights with narrow ones",
+            remedy='pass precision= too, such as precision="int8"',
+        )
 
 
 def _check_stages(

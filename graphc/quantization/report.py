@@ -97,12 +97,11 @@ class Sums(SignalNoise):
 
 
 def measured(model: Module, batches: Sequence[Batch]) -> dict[str, Sums]:
-    """Run a quantized model, and compare each quantized layer with its f32 form on the inputs that it gets."""
-    sums = {name: Sums() for name, module in model.named_modules() if isinstance(module, Quantized)}
-    handles = []
-    for name, module in model.named_modules():
-        if isinstance(module, Quantized):
-            handles.append(module.register_forward_hook(_comparison(sums[name]), with_kwargs=True))
+    """Run a quantized model, and compare each quantized layer that has its f32 weight with its f32 form, on the inputs
+    that it gets."""
+    layers = {name: m for name, m in model.named_modules() if isinstance(m, Quantized) and m.has_weight}
+    sums = {name: Sums() for name in layers}
+    handles = [m.register_forward_hook(_comparison(sums[name]), with_kwargs=True) for name, m in layers.items()]
     with attached(handles):
         for batch in batches:
             run(model, batch)

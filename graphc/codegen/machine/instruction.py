@@ -109,6 +109,41 @@ def over_lanes(buffers: str, *steps: str) -> str:
 NOTHING = over_lanes("%x: i32[LANES] inout", "x: i32 = load %x[l]", "store %x[l] = x")
 """Meaning of an instruction that changes no value."""
 
+DOT_BUFFERS = "%a: i32[LANES] in, %b: i32[LANES] in, %t: {0}[LANES] in, %r: {0}[LANES] out"
+"""Buffers of a total plus products of parts of two words, by the type of the total."""
+DOT_FACTORS = "a: i32 = load %a[l]", "b: i32 = load %b[l]"
+
+
+def _byte_product(shift: int) -> tuple[str, ...]:
+    """Return the meaning of one of the four products of unsigned bytes of ``a`` with signed bytes of ``b``."""
+    n = shift // 8
+    return (
+        *(f"a{n}: i32 = shr_unsigned(a, i32({shift}))", f"u{n}: i32 = and(a{n}, i32(255))"),
+        *(f"b{n}: i32 = shl(b, i32({24 - shift}))", f"s{n}: i32 = shr(b{n}, i32(24))"),
+        *(f"p{n}: i32 = mul(u{n}, s{n})", f"t{n + 1}: i32 = add(t{n}, p{n})"),
+    )
+
+
+def _half_product(half: str, left: str, right: str) -> tuple[str, ...]:
+    """Return the meaning of the product of the upper halves of two numbers."""
+    parts = [f"{half}_{x}: i32 = shr({x}, i32(16))" for x in (left, right)]
+    return (*parts, f"{half}: i32 = mul({half}_{left}, {half}_{right})")
+
+
+BYTE_DOT = over_lanes(
+    DOT_BUFFERS.format("i32"),
+    *(*DOT_FACTORS, "t0: i32 = load %t[l]", *(step for shift in range(0, 32, 8) for step in _byte_product(shift))),
+    "store %r[l] = t4",
+)
+"""Meaning of ``dot4``: a total plus four products of bytes, unsigned by signed; it wraps."""
+PAIR_DOT = over_lanes(
+    DOT_BUFFERS.format("i32"),
+    *(*DOT_FACTORS, "t: i32 = load %t[l]", *_half_product("high", "a", "b")),
+    *("c: i32 = shl(a, i32(16))", "d: i32 = shl(b, i32(16))", *_half_product("low", "c", "d")),
+    *("p: i32 = add(high, low)", "s: i32 = add(t, p)", "store %r[l] = s"),
+)
+"""Meaning of ``dot2i``: a total plus two products of 16 bits, both signed; it wraps."""
+
 
 def _widen(writer: InstructionWriter, operands: Sequence[str], kind: str) -> str:
     half = of_type(kind, "half")

@@ -8,8 +8,12 @@ from dataclasses import replace
 from llvmlite import binding
 
 from graphc.codegen.machine.instruction import (
+    BYTE_DOT,
+    DOT_BUFFERS,
+    DOT_FACTORS,
     NARROW,
     NOTHING,
+    PAIR_DOT,
     WIDEN,
     Instruction,
     InstructionWriter,
@@ -102,22 +106,6 @@ def _vpermps(writer: InstructionWriter, operands: Sequence[str], kind: str) -> s
     return call(writer, kind, name, [(kind, f"<{table}>"), (of_type(kind, "i32"), operands[0])])
 
 
-def _byte_product(shift: int) -> tuple[str, ...]:
-    """Return the meaning of one of the four products of unsigned bytes of ``a`` with signed bytes of ``b``."""
-    n = shift // 8
-    return (
-        *(f"a{n}: i32 = shr_unsigned(a, i32({shift}))", f"u{n}: i32 = and(a{n}, i32(255))"),
-        *(f"b{n}: i32 = shl(b, i32({24 - shift}))", f"s{n}: i32 = shr(b{n}, i32(24))"),
-        *(f"p{n}: i32 = mul(u{n}, s{n})", f"t{n + 1}: i32 = add(t{n}, p{n})"),
-    )
-
-
-def _half_product(half: str, left: str, right: str) -> tuple[str, ...]:
-    """Return the meaning of the product of the upper halves of two numbers."""
-    parts = [f"{half}_{x}: i32 = shr({x}, i32(16))" for x in (left, right)]
-    return (*parts, f"{half}: i32 = mul({half}_{left}, {half}_{right})")
-
-
 def _flushed(name: str, value: str) -> tuple[str, ...]:
     """Return the meaning of flushing denormals to a zero of the same sign."""
     return (
@@ -138,8 +126,6 @@ def _pair_product(half: str, op: str, number: int, total: str) -> tuple[str, ...
     return (*steps, *_flushed(half, f"{half}_sum"))
 
 
-_WHOLE = "%a: i32[LANES] in, %b: i32[LANES] in, %t: {0}[LANES] in, %r: {0}[LANES] out"
-_READ = "a: i32 = load %a[l]", "b: i32 = load %b[l]"
 _SCALED = (
     *("<4 x float>", "<8 x float>", "<16 x float>"),
     *("<2 x double>", "<4 x double>", "<8 x double>"),
@@ -150,11 +136,7 @@ _POWER = "%x: TYPE[LANES] in, %p: {0}[LANES] in, %r: TYPE[LANES] out"
 VPDPBUSD = Instruction(
     "dot4",
     _vpdpbusd,
-    over_lanes(
-        _WHOLE.format("i32"),
-        *(*_READ, "t0: i32 = load %t[l]", *(step for shift in range(0, 32, 8) for step in _byte_product(shift))),
-        "store %r[l] = t4",
-    ),
+    BYTE_DOT,
     ("vector", "vector", "vector"),
     mnemonics=("vpdpbusd",),
     features=frozenset({"avx512vnni", "avx512vl"}),
@@ -168,27 +150,14 @@ PMADDWD = tuple(
     for features, kind in (((), "<4 x i32>"), (("avx2",), "<8 x i32>"), (("avx512bw",), "<16 x i32>"))
 )
 """The same in 16 bits, where pairs of products are exact sums in 32 bits."""
-PAIRS = tuple(
-    replace(
-        instruction,
-        name="dot2i",
-        text=_pair_products,
-        meaning=over_lanes(
-            _WHOLE.format("i32"),
-            *(*_READ, "t: i32 = load %t[l]", *_half_product("high", "a", "b")),
-            *("c: i32 = shl(a, i32(16))", "d: i32 = shl(b, i32(16))", *_half_product("low", "c", "d")),
-            *("p: i32 = add(high, low)", "s: i32 = add(t, p)", "store %r[l] = s"),
-        ),
-    )
-    for instruction in PMADDWD
-)
+PAIRS = tuple(replace(instruction, name="dot2i", text=_pair_products, meaning=PAIR_DOT) for instruction in PMADDWD)
 """A total plus two products of 16 bits, both signed; it wraps."""
 VDPBF16PS = Instruction(
     "dot2",
     _vdpbf16ps,
     over_lanes(
-        _WHOLE.format("f32"),
-        *(*_READ, "t_all: f32 = load %t[l]", *_flushed("t", "t_all")),
+        DOT_BUFFERS.format("f32"),
+        *(*DOT_FACTORS, "t_all: f32 = load %t[l]", *_flushed("t", "t_all")),
         *_pair_product("high", "and", -0x10000, "t"),
         *(*_pair_product("low", "shl", 16, "high"), "store %r[l] = low"),
     ),

@@ -21,6 +21,10 @@ _TILE_DATA = 18
 """XFEATURE_XTILEDATA, the component of AMX tiles: 8 KiB per thread, which a process must request."""
 _TILES = "amx-"
 """Prefix of AMX feature names."""
+_AUXILIARY = {"dotprod": (16, 20), "i8mm": (26, 13)}
+"""AT_HWCAP or AT_HWCAP2 of Linux on aarch64, and the bit of a feature (HWCAP_ASIMDDP, HWCAP2_I8MM)."""
+_SYSCTL = {"dotprod": b"hw.optional.arm.FEAT_DotProd", "i8mm": b"hw.optional.arm.FEAT_I8MM"}
+"""Names of these features on macOS."""
 
 
 @dataclass(frozen=True)
@@ -68,9 +72,10 @@ def detected(cpu: str, features: Mapping[str, bool]) -> tuple[str, tuple[str, ..
 def usable(features: Mapping[str, bool]) -> tuple[str, ...]:
     """Return the sorted names of the enabled features that this process may use.
 
-    AMX features need a permission of Linux, which this function requests; all threads have it from then on.
+    AMX features need a permission of Linux, which this function requests; all threads have it from then on. Products of
+    bytes on aarch64 are added, which LLVM does not detect.
     """
-    on = sorted(name for name, is_on in features.items() if is_on)
+    on = sorted({name for name, is_on in features.items() if is_on}.union(byte_features()))
     if any(name.startswith(_TILES) for name in on) and not tiles_allowed():
         return tuple(name for name in on if not name.startswith(_TILES))
     return tuple(on)
@@ -82,3 +87,24 @@ def tiles_allowed() -> bool:
     if sys.platform != "linux" or os.uname().machine != "x86_64":
         return False
     return ctypes.CDLL(None).syscall(_SYSTEM_CALL, _REQUEST, _TILE_DATA) == 0
+
+
+@cache
+def byte_features() -> tuple[str, ...]:
+    """Return the aarch64 features for products of bytes that the system reports: ``dotprod``, ``i8mm``."""
+    if platform.machine() not in ("aarch64", "arm64"):
+        return ()
+    if sys.platform == "linux":
+        read = ctypes.CDLL(None).getauxval
+        read.argtypes, read.restype = [ctypes.c_ulong], ctypes.c_ulong
+        return tuple(name for name, (entry, bit) in _AUXILIARY.items() if read(entry) >> bit & 1)
+    if sys.platform == "darwin":
+        return tuple(name for name, key in _SYSCTL.items() if _sysctl(key))
+    return ()
+
+
+def _sysctl(name: bytes) -> int:
+    """Return an integer that macOS reports under a name; 0 where it has none."""
+    value, size = ctypes.c_int(0), ctypes.c_size_t(ctypes.sizeof(ctypes.c_int))
+    failed = ctypes.CDLL(None).sysctlbyname(name, ctypes.byref(value), ctypes.byref(size), None, 0)
+    return 0 if failed else value.value

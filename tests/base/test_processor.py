@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -32,6 +33,31 @@ def test_nothing_is_asked_for_where_there_are_no_tiles(monkeypatch: pytest.Monke
 def test_other_systems_give_none(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(processor.sys, "platform", "darwin")
     assert not processor.tiles_allowed.__wrapped__()
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [({}, ()), ({16: 1 << 20}, ("dotprod",)), ({16: 1 << 20, 26: 1 << 13}, ("dotprod", "i8mm"))],
+)
+def test_linux_reports_products_of_bytes_on_arm(
+    monkeypatch: pytest.MonkeyPatch, words: dict[int, int], found: tuple[str, ...]
+):
+    def getauxval(entry: int) -> int:
+        return words.get(entry, 0)
+
+    monkeypatch.setattr(processor.platform, "machine", lambda: "aarch64")
+    monkeypatch.setattr(processor.sys, "platform", "linux")
+    monkeypatch.setattr(processor.ctypes, "CDLL", lambda name: SimpleNamespace(getauxval=getauxval))
+    monkeypatch.setattr(processor, "byte_features", processor.byte_features.__wrapped__)
+    assert processor.byte_features() == found
+    assert processor.usable({"neon": True, "crc": False}) == (*found, "neon")
+
+
+def test_macos_reports_products_of_bytes(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(processor.platform, "machine", lambda: "arm64")
+    monkeypatch.setattr(processor.sys, "platform", "darwin")
+    monkeypatch.setattr(processor, "_sysctl", lambda name: name == b"hw.optional.arm.FEAT_DotProd")
+    assert processor.byte_features.__wrapped__() == ("dotprod",)
 
 
 def test_compiler_and_loader_see_the_same_features():

@@ -554,7 +554,7 @@ def compile(
         freeze: make parameters and buffers that are only read constants. Not differentiable.
         passes: graph passes of your own, before the standard ones or after the one that they name (docs/extending.md).
         tensors: tensors by path for the params and states of a graph (default: ``graph.bound``).
-        target: CPU: ``"host"``, ``"sse2"``, ``"avx2"``, ``"avx512"``, ``"neon"``, ``"rv64gc"`` or ``"rv64gcv"``.
+        target: CPU: ``"host"``, or the name of another one (``"avx2"``, ``"neon-i8mm"``), as ``--target`` lists them.
         device: where to run: ``"cuda"``, ``"cuda:1"``, or ``"cuda-emu"`` (default: where the tensors are).
         dims: names of varying sizes, ``{"x": (gc.Dim("batch"), None)}``, by argument; ``"auto"`` finds them.
         memory: the most that a call keeps for its backward pass: bytes, ``"200MB"`` or ``"70%"`` (docs/memory.md).

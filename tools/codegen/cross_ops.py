@@ -38,7 +38,9 @@ assert registry.FAMILIES, "all ops"
 TOLERANCE = {"float32": 8e-6, "float64": 4e-13, "complex64": 8e-6, "complex128": 4e-13}
 """Relative to the largest finite result, and to each element: a few roundings."""
 PROCESSORS = {"riscv64": "rv64,v=true,vext_spec=v1.0"}
-"""qemu's name for a processor with all features that the target needs, where it is not ``max``."""
+"""qemu's name for a processor with all features that targets need, where it is not ``max``."""
+WITHOUT_I8MM = "cortex-a76"
+"""qemu's name for a processor that multiplies signed bytes only (``dotprod``)."""
 LIMIT = 600
 """Seconds that all calls may take."""
 RUNNER = r"""
@@ -165,6 +167,13 @@ def commands(target: Target) -> list[str]:
     return [f"{name}-linux-gnu-gcc", f"qemu-{name}"]
 
 
+def processor(target: Target) -> str:
+    """Return qemu's name for a processor that has the target's features."""
+    if target.has("dotprod") and not target.has("i8mm"):
+        return WITHOUT_I8MM
+    return PROCESSORS.get(architecture(target), "max")
+
+
 def run(cases: Sequence[Program], target: Target, folder: Path) -> list[str]:
     """Run all cases in a folder; one line for each that differs from its reference. Raises CalledProcessError."""
     (folder / "libcases.so").write_bytes(library_of(cases, target))
@@ -173,8 +182,7 @@ def run(cases: Sequence[Program], target: Target, folder: Path) -> list[str]:
     compiler, *emulator = commands(target)
     subprocess.run([compiler, "-O1", "-o", folder / "runner", folder / "runner.c", "-ldl"], check=True)
     if emulator:
-        name = architecture(target)
-        emulator += ["-cpu", PROCESSORS.get(name, "max"), "-L", f"/usr/{name}-linux-gnu"]
+        emulator += ["-cpu", processor(target), "-L", f"/usr/{architecture(target)}-linux-gnu"]
     arguments = [*emulator, "./runner", "./libcases.so", "in", "out"]
     subprocess.run(arguments, cwd=folder, check=True, timeout=LIMIT)
     return compare(cases, (folder / "out").read_bytes())

@@ -65,7 +65,7 @@ OPTIONAL = {
 """Optional packages, and the feature that needs each one."""
 _LISTED_FEATURES = (
     *("sse4.2", "avx", "avx2", "fma", "f16c", "avx512f", "avx512vl", "avx512bf16", "avx512vnni", "avx512fp16"),
-    *("amx-tile", "amx-bf16", "amx-int8", "neon", "fullfp16", "dotprod", "bf16", "sve"),
+    *("amx-tile", "amx-bf16", "amx-int8", "neon", "fullfp16", "dotprod", "i8mm", "bf16", "sve"),
 )
 """Processor features that change the generated code."""
 

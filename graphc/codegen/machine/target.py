@@ -250,9 +250,9 @@ def in_strict_order(target: Target) -> Target:
 
 @cache
 def target_named(name: str) -> Target:
-    """Return ``host``, or one of ``named_targets``: ``sse2``, ``avx2``, ``avx512`` (x86-64), ``neon`` (aarch64),
-    ``rv64gc`` or ``rv64gcv`` (riscv64). The suffix STRICT puts it in strict order. Raises CompileError for other
-    names."""
+    """Return ``host``, or one of ``named_targets``: ``sse2``, ``avx2``, ``avx512`` (x86-64), ``neon``,
+    ``neon-dotprod``, ``neon-i8mm`` (aarch64), ``rv64gc`` or ``rv64gcv`` (riscv64). The suffix STRICT puts it in strict
+    order. Raises CompileError for other names."""
     initialize()
     if name.endswith(STRICT):
         return in_strict_order(target_named(name.removesuffix(STRICT)))

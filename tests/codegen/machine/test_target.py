@@ -16,7 +16,13 @@ from graphc.errors import CompileError
 
 @pytest.mark.parametrize(
     "name,lanes,registers,masked",
-    [("avx512", 16, 32, True), ("avx2", 8, 16, True), ("sse2", 4, 16, False), ("neon", 4, 32, False)],
+    [
+        ("avx512", 16, 32, True),
+        ("avx2", 8, 16, True),
+        ("sse2", 4, 16, False),
+        ("neon", 4, 32, False),
+        ("neon-dotprod", 4, 32, False),
+    ],
 )
 def test_named_targets(name: str, lanes: int, registers: int, masked: bool):
     target = target_named(name)

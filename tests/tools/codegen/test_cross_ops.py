@@ -5,13 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from graphc.base.dtypes import int8, uint8
 from graphc.codegen.machine.target import Target, target_named
+from graphc.ir.graph.graph import Graph
+from graphc.ir.types import TensorType
+from graphc.ops.contraction.byte_product import byte_matmul
+from graphc.ops.dispatch import GraphDispatcher, use
 from tools.codegen import cross_ops
 
 SAMPLES = 40
 
 
-@pytest.mark.parametrize("name", ["sse2", "neon", "rv64gc"])
+@pytest.mark.parametrize("name", ["sse2", "neon", "neon-dotprod", "neon-i8mm", "rv64gc"])
 def test_samples_give_what_their_references_give(name: str, tmp_path):
     target = target_named(name)
     if reason := cross_ops.missing_tool(target):
@@ -19,6 +24,33 @@ def test_samples_give_what_their_references_give(name: str, tmp_path):
     cases = cross_ops.chosen(target, SAMPLES, seed=11)
     assert len(cases) > SAMPLES // 2
     assert cross_ops.run(cases, target, tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["sse2", "neon", "neon-dotprod", "neon-i8mm"])
+def test_sums_of_extreme_bytes_are_exact(name: str, tmp_path):
+    """Two products of 255 and -128 are beyond 16 bits, and a sum of 66,000 of them is beyond 32."""
+    target = target_named(name)
+    if reason := cross_ops.missing_tool(target):
+        pytest.skip(reason)
+    random, cases = np.random.default_rng(4), []
+    for rows, depth, columns in ((9, 52, 20), (1, 64, 7), (1, 66_000, 2)):
+        x = random.choice(np.array([0, 1, 127, 128, 255], np.uint8), (rows, depth))
+        w = random.choice(np.array([-128, -127, -1, 0, 1, 127], np.int8), (depth, columns))
+        x[0], w[:, 0] = 255, -128
+        graph = Graph("g")
+        operands = [graph.add_input(TensorType(dtype, a.shape), n) for dtype, a, n in ((uint8, x, "x"), (int8, w, "w"))]
+        with use(GraphDispatcher(graph)):
+            graph.set_outputs([byte_matmul(*operands)])
+        case = cross_ops.build_program(f"{rows} rows", graph, [x, w], [x.astype(np.int32) @ w.astype(np.int32)], target)
+        assert case is not None
+        cases.append(case)
+    assert cross_ops.run(cases, target, tmp_path) == []
+
+
+def test_the_emulated_processor_has_no_more_products_of_bytes_than_the_target():
+    assert cross_ops.processor(target_named("neon-i8mm")) == "max"
+    assert cross_ops.processor(target_named("neon-dotprod")) == cross_ops.WITHOUT_I8MM
+    assert cross_ops.processor(target_named("rv64gcv")).startswith("rv64,")
 
 
 def test_a_result_that_differs_is_named():

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from graphc.codegen.machine.aarch64.costs import NEON
+from graphc.codegen.machine.aarch64.costs import DOTPROD, I8MM, NEON
 from graphc.codegen.machine.aarch64.instructions import INSTRUCTIONS
 from graphc.codegen.machine.aarch64.linkage import LINKAGE
 from graphc.codegen.machine.aarch64.steps import READER
 from graphc.codegen.machine.target import Family, Target, Waits
 
+_TRIPLE, _CPU = "aarch64-unknown-linux-gnu", "neoverse-n1"
+
 
 def describe(triple: str, cpu: str, features: str) -> Target:
-    """Return the facts of a processor with NEON, which all have."""
+    """Return the facts of a processor with NEON, which all have. Features name the products of bytes that it has."""
+    on = set(features.split(","))
     return Target(
         triple=triple,
         cpu=cpu,
@@ -19,13 +22,17 @@ def describe(triple: str, cpu: str, features: str) -> Target:
         registers=32,
         fma=True,
         waits=Waits(futex=98),
-        costs=NEON,
+        costs=I8MM if "+i8mm" in on else DOTPROD if "+dotprod" in on else NEON,
     )
 
 
 FAMILY = Family(
     architectures=("aarch64", "arm64"),
-    named={"neon": describe("aarch64-unknown-linux-gnu", "neoverse-n1", "+neon")},
+    named={
+        "neon": describe(_TRIPLE, _CPU, "+neon"),
+        "neon-dotprod": describe(_TRIPLE, _CPU, "+dotprod,+neon"),
+        "neon-i8mm": describe(_TRIPLE, _CPU, "+dotprod,+i8mm,+neon"),
+    },
     describe=describe,
     instructions=INSTRUCTIONS,
     linkage=LINKAGE,

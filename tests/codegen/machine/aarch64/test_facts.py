@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from graphc.codegen.machine.aarch64.facts import FAMILY, describe
 
 
@@ -10,6 +12,14 @@ def test_every_processor_has_neon():
     assert (found.vector_bytes, found.registers) == (named.vector_bytes, named.registers) == (16, 32)
     assert found.fma and not found.masked
     assert found.costs is named.costs
+
+
+@pytest.mark.parametrize(
+    ("features", "name"),
+    [("+neon", "neon"), ("+crc,+dotprod,+neon", "neon-dotprod"), ("+dotprod,+i8mm,+neon,+sve", "neon-i8mm")],
+)
+def test_products_of_bytes_have_the_prices_of_their_instructions(features: str, name: str):
+    assert describe("aarch64-unknown-linux-gnu", "", features).costs is FAMILY.named[name].costs
 
 
 def test_addresses_take_registers_of_which_there_are_fewer():

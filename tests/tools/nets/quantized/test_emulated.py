@@ -15,7 +15,7 @@ from tools.nets.quantized import emulated
 GRAPHS = 12
 
 
-@pytest.mark.parametrize("name", ["sse2", "neon", "rv64gc"])
+@pytest.mark.parametrize("name", ["sse2", "neon", "neon-dotprod", "neon-i8mm", "rv64gc"])
 def test_graphs_have_the_codes_of_this_machine(name: str, tmp_path):
     target = target_named(name)
     if reason := cross_ops.missing_tool(target):

@@ -221,6 +221,15 @@ def test_a_processor_without_the_instructions_is_told_from_the_others(built: Bui
     assert run_tool(emulator, "-cpu", "max", program).startswith("output:")
 
 
+def test_an_arm_processor_without_the_instructions_is_refused(built: Built):
+    compiler, emulator = tool_or_skip("aarch64-linux-gnu-gcc"), tool_or_skip("qemu-aarch64")
+    program = build_demo(built("policy", target="neon-dotprod"), compiler=compiler)
+    command = [emulator, "-L", "/usr/aarch64-linux-gnu", "-cpu"]
+    refused = subprocess.run([*command, "cortex-a72", program], capture_output=True, text=True)
+    assert refused.returncode == 1 and "lacks instructions" in refused.stderr
+    assert run_tool(*command, "cortex-a76", program).startswith("output:")
+
+
 CROSS = {
     "neon": ("aarch64-linux-gnu-gcc", "qemu-aarch64", "/usr/aarch64-linux-gnu"),
     "rv64gc": ("riscv64-linux-gnu-gcc", "qemu-riscv64", "/usr/riscv64-linux-gnu"),

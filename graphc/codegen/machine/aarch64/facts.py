@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from graphc.codegen.machine.aarch64.costs import DOTPROD, I8MM, NEON
+from graphc.codegen.machine.aarch64.detection import emit_detection
 from graphc.codegen.machine.aarch64.instructions import INSTRUCTIONS
 from graphc.codegen.machine.aarch64.linkage import LINKAGE
 from graphc.codegen.machine.aarch64.steps import READER
@@ -37,4 +38,5 @@ FAMILY = Family(
     instructions=INSTRUCTIONS,
     linkage=LINKAGE,
     reader=READER,
+    detection=emit_detection,
 )

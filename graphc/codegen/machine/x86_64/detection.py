@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from graphc.codegen.machine.machine_code import emit_machine_code
+
 
 class Bit(NamedTuple):
     """One bit of the output of CPUID."""
@@ -55,8 +57,7 @@ _AVX_STATE, _AVX512_STATE = 0x6, 0xE6
 
 _CPUID = bytes.fromhex("53 4989d0 89f8 89f1 0fa2 418900 41895804 41894808 4189500c 5b c3")
 """Machine code of ``void (i32 leaf, i32 subleaf, ptr registers)``: push rbx; mov r8, rdx; mov eax, edi; mov ecx, esi;
-cpuid; mov [r8], eax; mov [r8+4], ebx; mov [r8+8], ecx; mov [r8+12], edx; pop rbx; ret. LLVM has no intrinsic for CPUID,
-and inline assembly would need an assembly parser."""
+cpuid; mov [r8], eax; mov [r8+4], ebx; mov [r8+8], ecx; mov [r8+12], edx; pop rbx; ret."""
 _XGETBV = bytes.fromhex("31c9 0f01d0 c3")
 """Machine code of ``i32 ()``: xor ecx, ecx; xgetbv; ret."""
 
@@ -88,18 +89,11 @@ def emit_detection(features: str, name: str) -> str:
         lines += [f"  %x.ok = icmp eq i32 %x.m, {mask}", "  br i1 %x.ok, label %has, label %lacks", "has:"]
     body = "\n".join([*lines, "  ret i1 true", "lacks:", "  ret i1 false"])
     functions = [
-        _machine_code(f"void @{name}.cpuid(i32, i32, ptr)", _CPUID),
-        *([_machine_code(f"i32 @{name}.xgetbv()", _XGETBV)] if vectors else []),
+        emit_machine_code(f"void @{name}.cpuid(i32, i32, ptr)", _CPUID),
+        *([emit_machine_code(f"i32 @{name}.xgetbv()", _XGETBV)] if vectors else []),
         f"define hidden i1 @{name}() nounwind {{\n{body}\n}}",
     ]
     return "\n".join(functions) + "\n"
-
-
-def _machine_code(signature: str, code: bytes) -> str:
-    """Return a function with this machine code as its body."""
-    data = "".join(f"\\{byte:02X}" for byte in code)
-    head = f'define internal {signature} nounwind noinline naked prologue [{len(code)} x i8] c"{data}"'
-    return f"{head} {{\n  unreachable\n}}"
 
 
 def _ask(name: str, leaf: int, subleaf: int) -> str:

@@ -163,6 +163,9 @@ def _rules(entry: EntryPlan) -> dict[str, str]:
 
 KINDS = ("so", "a", "o", "h", "c", "py")
 """Kinds of files, which are also their suffixes: shared library, archive, object file, header, demo, loader."""
+_THREADS = ("libpthread.so.0", "libc.so.6")
+"""Libraries with the functions of a thread pool. They are one from glibc 2.34 on, and musl takes either name for its
+own."""
 LARGEST_INSIDE = 1 << 30
 """Largest size in bytes of weights inside a library: code addresses data within two gigabytes of itself."""
 
@@ -220,8 +223,9 @@ def build_library(
         model: a module or function, entries by name (``gc.Entry``), or the path of a model file.
         examples, keyword_examples: example arguments to trace ``model`` on, as for ``export``.
         path: one of the files to write; its stem names the others.
-        emit: kinds of files: ``so`` (a shared library that needs libc only), ``a``, ``o``, ``h`` (the header), ``c`` (a
-            demo) and ``py`` (a loader that needs numpy only). Default: the suffix of ``path``, and ``h``.
+        emit: kinds of files: ``so`` (a shared library, which needs libc only for threads), ``a``, ``o``, ``h`` (the
+            header), ``c`` (a demo) and ``py`` (a loader that needs numpy only). Default: the suffix of ``path``, and
+            ``h``.
         name: prefix of the functions (default: the name of the file).
         entries: names of the entries of a model file to include (default: all).
         weights: ``"inside"`` the library, or ``"beside"`` it in a file mapped by the caller.
@@ -407,9 +411,9 @@ def _linked(
     objects: Sequence[bytes], plan: LibraryPlan, machine: Target, library: str, kinds: Sequence[str]
 ) -> dict[str, bytes]:
     """Link the object code of a library to files by kind."""
-    contents, supply = {}, builtins_for(machine)
+    contents, supply = {}, builtins_for(machine, needs_libc=plan.threads)
     if "so" in kinds:
-        contents["so"] = link_shared(objects, plan.exports, soname=library, supply=supply)
+        contents["so"] = link_shared(objects, plan.exports, soname=library, needed=_THREADS, supply=supply)
     if "o" in kinds or "a" in kinds:
         merged = merge_objects(objects, {name: name for name in plan.exports}, supply=supply)
         contents |= {"o": merged, "a": write_archive({f"{plan.name}.o": merged})}

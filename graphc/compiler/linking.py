@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 
 from graphc.codegen.link.builtins import builtin_text
+from graphc.codegen.link.memory_functions import MEMORY_FUNCTIONS
 from graphc.codegen.link.relocatable import merge_objects
 from graphc.codegen.link.shared import LIBC, link_shared
 from graphc.codegen.llvm.build import build_object
@@ -13,14 +14,17 @@ from graphc.codegen.machine.target import Target
 from graphc.files.object_archive import split_objects
 
 
-def builtins_for(target: Target) -> Callable[[str], bytes | None]:
+def builtins_for(target: Target, needs_libc: bool = True) -> Callable[[str], bytes | None]:
     """Return a supplier of object code for library functions that code for a target may call.
 
-    The supplier returns None for names that graphc does not have. It builds each function once, on demand.
+    The supplier returns None for names that graphc does not have, and for functions of memory if the library
+    ``needs_libc`` anyway. It builds each function once, on demand.
     """
 
     def supply(name: str) -> bytes | None:
         text = builtin_text(name, target.triple)
+        if text is None and name in MEMORY_FUNCTIONS and not needs_libc:
+            text = f'target triple = "{target.triple}"\n{MEMORY_FUNCTIONS[name]}'
         return None if text is None else _built(text, target)
 
     return supply

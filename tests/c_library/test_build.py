@@ -100,15 +100,11 @@ def test_weights_lie_in_a_file_beside(built: Built, tmp_path: Path):
     assert run_tool(program, cwd=weights.parent).startswith("output:")
 
 
-def test_a_library_needs_libc_alone_and_shows_its_functions_alone(built: Built):
-    tools = tool_or_skip("readelf"), tool_or_skip("nm")
+def test_a_library_shows_its_functions_alone(built: Built):
     library = built("decoder")
-    needed = [x for x in run_tool(tools[0], "-dW", library.files["so"]).splitlines() if "NEEDED" in x]
-    assert len(needed) == 1 and "[libc.so.6]" in needed[0]
-    names = [x.split()[-1] for x in run_tool(tools[1], "-D", "--defined-only", library.files["so"]).splitlines()]
+    lines = run_tool(tool_or_skip("nm"), "-D", "--defined-only", library.files["so"]).splitlines()
+    names = [line.split()[-1] for line in lines]
     assert names and all(name.startswith("decoder_") and "__" not in name for name in names)
-    expected = [x.split()[-1] for x in run_tool(tools[1], "-D", "--undefined-only", library.files["so"]).splitlines()]
-    assert expected == ["memcpy"]
 
 
 def test_no_memory_of_a_library_is_written(built: Built):

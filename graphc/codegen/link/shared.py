@@ -100,8 +100,8 @@ def link_shared(
 
     ``exports`` are the visible names. Code finds each block of ``data`` by its name, at the start of a read-only page.
     Undefined symbols come from ``supply`` (the object code of a function, or None), else from the libraries ``needed``,
-    of which ``allowed`` lists the permitted names. ``symbols`` keeps the names of functions for debuggers and
-    profilers.
+    of which ``allowed`` lists the permitted names; a library without undefined symbols needs none of them. ``symbols``
+    keeps the names of functions for debuggers and profilers.
 
     Raises CompileError for a duplicate or missing definition, for position-dependent code, for a distance out of range,
     and for unknown relocations; ArtifactError for damaged object code.
@@ -116,7 +116,7 @@ def link_shared(
     for name in exports:
         if name not in program.defined:
             raise CompileError(f"the export {name} is not defined")
-    return _Linker(program, exports, needed, soname).link(symbols)
+    return _Linker(program, exports, needed if program.missing else (), soname).link(symbols)
 
 
 class _Linker:

@@ -99,6 +99,7 @@ COMMANDS = {
     "viz": "draw the graph of a model",
     "view": "show a model on one page: layers, passes, kernels and their times",
     "cache": "list, measure or empty the cache of compiled programs",
+    "targets": "list the machines that graphc compiles for, and which run here",
     "doctor": "check this machine: what graphc can use and what is missing",
     "completion": "print a shell script that completes commands and arguments",
 }

@@ -17,6 +17,7 @@ from graphc.base.sizes.shape_patterns import Number, ShapePatterns
 from graphc.base.sizes.size import is_size
 from graphc.c_library.c_demo import c_demo
 from graphc.c_library.c_header import c_header
+from graphc.c_library.cpp_header import cpp_header
 from graphc.c_library.entries import Built, Choices, build
 from graphc.c_library.functions import declared_data, emit_functions
 from graphc.c_library.identifiers import identifier
@@ -161,8 +162,8 @@ def _rules(entry: EntryPlan) -> dict[str, str]:
     return {d.name: rules.get(d.name, d.name) for d in entry.dims}
 
 
-KINDS = ("so", "a", "o", "h", "c", "py")
-"""Kinds of files, which are also their suffixes: shared library, archive, object file, header, demo, loader."""
+KINDS = ("so", "a", "o", "h", "c", "py", "hpp")
+"""Kinds of files, which are also their suffixes: libraries and object file, header, demo, loader, C++ header."""
 _THREADS = ("libpthread.so.0", "libc.so.6")
 """Libraries with the functions of a thread pool. They are one from glibc 2.34 on, and musl takes either name for its
 own."""
@@ -353,6 +354,7 @@ def _write(built: Built, machine: Target, path: Path, kinds: Sequence[str], real
         "h": lambda: c_header(plan),
         "c": lambda: c_demo(plan, path.stem, path.with_suffix(".h").name, library, weights.name),
         "py": lambda: python_loader(plan, library, weights.name),
+        "hpp": lambda: cpp_header(plan, path.with_suffix(".hpp").name),
     }
     contents = {kind: texts[kind]().encode() for kind in kinds if kind in texts}
     objects = _objects(built, code, machine)

@@ -27,7 +27,7 @@ from graphc.runtime.threads import MAX_THREADS
 
 CODE = "signext i32"
 """Return type of functions that return a status code."""
-_SAFE = 2.0**62
+SAFE_SIZE = 2.0**62
 """Largest size computed without overflow."""
 
 
@@ -98,8 +98,8 @@ class GuardedWriter(NativeWriter):
 
     def safe(self, size: Any) -> None:
         """Emit an overflow check: a size and its intermediate values must fit in 64 bits."""
-        if is_size(size) and _largest(size) > _SAFE:
-            good = self.value(f"fcmp ole double {self._magnitude(size)}, {_double(_SAFE)}")
+        if is_size(size) and largest_magnitude(size) > SAFE_SIZE:
+            good = self.value(f"fcmp ole double {self._magnitude(size)}, {_double(SAFE_SIZE)}")
             self.require(good, "ERROR_SIZE")
 
     def _magnitude(self, size: Any) -> str:
@@ -128,7 +128,7 @@ class GuardedWriter(NativeWriter):
         return Function(name, tuple(parameters), self.body, CODE, local=local, calls=True)
 
 
-def _largest(size: Any) -> float:
+def largest_magnitude(size: Any) -> float:
     """Return the largest value of ``_magnitude`` over the ranges of the dimensions."""
     if type(size) is not Size:
         return abs(float(size))
@@ -136,7 +136,7 @@ def _largest(size: Any) -> float:
     for monomial, coefficient in size.terms:
         product = abs(float(coefficient))
         for atom, power in monomial:
-            product *= (float(atom.high) if isinstance(atom, Dimension) else _largest(atom.operand)) ** power
+            product *= (float(atom.high) if isinstance(atom, Dimension) else largest_magnitude(atom.operand)) ** power
         total += product
     return total
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from graphc.base.records import dataclass
 from graphc.base.sizes.shape_patterns import Number, ShapePatterns
-from graphc.base.sizes.size import is_size
+from graphc.base.sizes.size import at, is_size
 from graphc.base.sizes.size_terms import Atom, Dimension
 from graphc.c_library.c_demo import expression
 from graphc.c_library.functions import SAFE_SIZE, largest_magnitude
@@ -103,6 +103,11 @@ class BindingEntry:
     def expression(self, size: Any) -> str:
         """Format a size as an expression of the variables, which is the same in C++, Rust and Go."""
         return expression(size, dict(self.dims))
+
+    def hinted_shape(self, argument: BindingArgument) -> list[int]:
+        """Return a shape of an argument that fits the ranges of the dimensions, for examples."""
+        hints = {d: d.hint for d in self.dims}
+        return [int(at(size, hints)) for size in argument.shape]
 
     def unsafe_sizes(self) -> Iterator[Any]:
         """Yield the sizes of arguments that may exceed 64 bits within the ranges of the dimensions."""
@@ -204,6 +209,8 @@ class MethodNames:
     """Function that computes the sizes of a call."""
     record: str
     """Type of its result."""
+    outputs: str
+    """Type of the results of a call, where calls return them."""
 
 
 def method_names(
@@ -212,8 +219,9 @@ def method_names(
     """Return names for each entry. Names of an entry with a suffix are not names of another entry."""
     names = [entry.name for entry in plan.entries]
     methods = distinct(names, (*reserved, *(f"{name}{suffix}" for name in names for suffix in suffixes)))
-    records = distinct((f"{camel_case(name)}Sizes" for name in methods), reserved)
-    return [MethodNames(m, f"{m}_sizes", r) for m, r in zip(methods, records, strict=True)]
+    types = distinct((f"{camel_case(name)}{end}" for name in methods for end in ("Sizes", "Outputs")), reserved)
+    pairs = zip(methods, types[::2], types[1::2], strict=True)
+    return [MethodNames(method, f"{method}_sizes", sizes, outputs) for method, sizes, outputs in pairs]
 
 
 def camel_case(name: str) -> str:

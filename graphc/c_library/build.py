@@ -22,6 +22,7 @@ from graphc.c_library.entries import Built, Choices, build
 from graphc.c_library.functions import declared_data, emit_functions
 from graphc.c_library.identifiers import identifier
 from graphc.c_library.plan import BESIDE, CODES, HEADER_BYTES, INSIDE, MACHINE, EntryPlan, LibraryArgument, LibraryPlan
+from graphc.c_library.rust_crate import rust_crate
 from graphc.c_library.sections import WEIGHTS_MAGIC, data_of, emit_data, fill, header, weights_section
 from graphc.c_library.sources import changing, sources_of
 from graphc.calls.machine import strict_name
@@ -162,8 +163,10 @@ def _rules(entry: EntryPlan) -> dict[str, str]:
     return {d.name: rules.get(d.name, d.name) for d in entry.dims}
 
 
-KINDS = ("so", "a", "o", "h", "c", "py", "hpp")
-"""Kinds of files, which are also their suffixes: libraries and object file, header, demo, loader, C++ header."""
+KINDS = ("so", "a", "o", "h", "c", "py", "hpp", "rs")
+"""Kinds of files: shared library, archive, object file, C header, demo, loader, C++ header, and a Rust crate."""
+FOLDERS = {"rs": rust_crate}
+"""Kinds that are folders, named ``STEM-KIND``: the function that returns their texts by path. Each has an archive."""
 _THREADS = ("libpthread.so.0", "libc.so.6")
 """Libraries with the functions of a thread pool. They are one from glibc 2.34 on, and musl takes either name for its
 own."""
@@ -359,9 +362,12 @@ def _write(built: Built, machine: Target, path: Path, kinds: Sequence[str], real
     contents = {kind: texts[kind]().encode() for kind in kinds if kind in texts}
     objects = _objects(built, code, machine)
     contents |= _linked(objects, plan, machine, library, kinds)
-    for kind, content in contents.items():
-        with replacing(files[kind]) as file:
-            file.write(content)
+    for kind in kinds:
+        if kind in FOLDERS:
+            _write_folder(files[kind], FOLDERS[kind](plan), f"lib{plan.name}.a", contents["a"])
+        else:
+            with replacing(files[kind]) as file:
+                file.write(contents[kind])
     if plan.is_beside:
         files["weights"] = weights
         with replacing(weights) as file:
@@ -384,7 +390,15 @@ def _file(path: Path, kind: str) -> Path:
     instead."""
     if kind == "py" and path.suffix != ".py":
         return path.with_name(f"{path.stem}_loader.py")
-    return path.with_suffix(f".{kind}")
+    return path.with_name(f"{path.stem}-{kind}") if kind in FOLDERS else path.with_suffix(f".{kind}")
+
+
+def _write_folder(folder: Path, texts: Mapping[str, str], archive: str, content: bytes) -> None:
+    """Write the texts of a folder by path, and an archive."""
+    for name, data in {**{name: text.encode() for name, text in texts.items()}, archive: content}.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        with replacing(folder / name) as file:
+            file.write(data)
 
 
 def _proof(plan: LibraryPlan, entry: EntryPlan, code: LlvmModule, machine: Target) -> RealtimeReport:
@@ -415,10 +429,10 @@ def _linked(
     contents, supply = {}, builtins_for(machine, needs_libc=plan.threads)
     if "so" in kinds:
         contents["so"] = link_shared(objects, plan.exports, soname=library, needed=_THREADS, supply=supply)
-    if "o" in kinds or "a" in kinds:
+    if {"o", "a", *FOLDERS} & {*kinds}:
         merged = merge_objects(objects, {name: name for name in plan.exports}, supply=supply)
         contents |= {"o": merged, "a": write_archive({f"{plan.name}.o": merged})}
-    return {kind: contents[kind] for kind in kinds if kind in contents}
+    return contents
 
 
 def _code_bytes(code: bytes) -> int:

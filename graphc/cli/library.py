@@ -13,7 +13,7 @@ from graphc.cli import console, targets
 from graphc.files.container import is_container
 from graphc.passes.pipeline import Arranged
 
-KINDS = ("so", "a", "o", "h", "c", "py", "hpp")
+KINDS = ("so", "a", "o", "h", "c", "py", "hpp", "rs")
 """Suffixes of ``-o`` and names for ``--emit`` that mean a C library."""
 build_library = deferred("graphc.c_library.build:build_library")
 Prepared = tuple[Any, list[Any], Any, Arranged]
@@ -104,7 +104,7 @@ def _check_types(options: argparse.Namespace) -> None:
 
 
 def _report(options: argparse.Namespace, built: Any) -> None:
-    sizes = {kind: path.stat().st_size for kind, path in built.files.items()}
+    sizes = {kind: _bytes_of(path) for kind, path in built.files.items()}
     if options.json:
         entries = {
             name: {"function": e.function, "arena": e.arena, "nanoseconds": e.nanoseconds}
@@ -129,3 +129,8 @@ def _report(options: argparse.Namespace, built: Any) -> None:
         console.emit(str(report))
     section_sizes = {"code": built.code_bytes, "weights": built.weight_bytes, "context": built.context_bytes}
     console.say(", ".join(f"{name} {console.bytes_text(size)}" for name, size in section_sizes.items()))
+
+
+def _bytes_of(path: Path) -> int:
+    """Return the size of a file, or of all files in a folder."""
+    return sum(file.stat().st_size for file in (path, *path.rglob("*")) if file.is_file())

@@ -20,6 +20,7 @@ from graphc.c_library.c_header import c_header
 from graphc.c_library.cpp_header import cpp_header
 from graphc.c_library.entries import Built, Choices, build
 from graphc.c_library.functions import declared_data, emit_functions
+from graphc.c_library.go_package import go_package
 from graphc.c_library.identifiers import identifier
 from graphc.c_library.plan import BESIDE, CODES, HEADER_BYTES, INSIDE, MACHINE, EntryPlan, LibraryArgument, LibraryPlan
 from graphc.c_library.rust_crate import rust_crate
@@ -163,9 +164,9 @@ def _rules(entry: EntryPlan) -> dict[str, str]:
     return {d.name: rules.get(d.name, d.name) for d in entry.dims}
 
 
-KINDS = ("so", "a", "o", "h", "c", "py", "hpp", "rs")
-"""Kinds of files: shared library, archive, object file, C header, demo, loader, C++ header, and a Rust crate."""
-FOLDERS = {"rs": rust_crate}
+KINDS = ("so", "a", "o", "h", "c", "py", "hpp", "rs", "go")
+"""Kinds of files: shared library, archive, object file, header, demo, loader, C++ header, Rust crate, Go package."""
+FOLDERS = {"rs": rust_crate, "go": go_package}
 """Kinds that are folders, named ``STEM-KIND``: the function that returns their texts by path. Each has an archive."""
 _THREADS = ("libpthread.so.0", "libc.so.6")
 """Libraries with the functions of a thread pool. They are one from glibc 2.34 on, and musl takes either name for its

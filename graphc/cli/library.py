@@ -13,7 +13,7 @@ from graphc.cli import console, targets
 from graphc.files.container import is_container
 from graphc.passes.pipeline import Arranged
 
-KINDS = ("so", "a", "o", "h", "c", "py", "hpp", "rs")
+KINDS = ("so", "a", "o", "h", "c", "py", "hpp", "rs", "go")
 """Suffixes of ``-o`` and names for ``--emit`` that mean a C library."""
 build_library = deferred("graphc.c_library.build:build_library")
 Prepared = tuple[Any, list[Any], Any, Arranged]

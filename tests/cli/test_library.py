@@ -25,9 +25,9 @@ def test_a_library_is_written_with_what_emit_names(models: Path, tmp_path: Path,
 
 def test_bindings_are_files_and_folders_with_their_sizes(models: Path, tmp_path: Path, graphc: Graphc):
     path = tmp_path / "net.so"
-    arguments = ["compile", f"{models}:Net", "--input", "x:f32[2,6]", "-o", path, "--emit", "so,hpp,rs", "--json"]
+    arguments = ["compile", f"{models}:Net", "--input", "x:f32[2,6]", "-o", path, "--emit", "so,hpp,rs,go", "--json"]
     files = json.loads(graphc(*arguments).out)["files"]
-    assert [Path(f["path"]).name for f in files.values()] == ["net.so", "net.hpp", "net-rs"]
+    assert [Path(f["path"]).name for f in files.values()] == ["net.so", "net.hpp", "net-rs", "net-go"]
     assert files["rs"]["bytes"] > (tmp_path / "net-rs" / "libnet.a").stat().st_size
 
 

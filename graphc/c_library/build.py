@@ -228,8 +228,8 @@ def build_library(
         model: a module or function, entries by name (``gc.Entry``), or the path of a model file.
         examples, keyword_examples: example arguments to trace ``model`` on, as for ``export``.
         path: one of the files to write; its stem names the others.
-        emit: kinds of files: ``so`` (a shared library; threads need libc), ``a``, ``o``, ``h`` (the header), ``c`` (a
-            demo) and ``py`` (a loader that needs numpy only). Default: the suffix of ``path``, and ``h``.
+        emit: kinds of files: ``so`` (threads need libc), ``a``, ``o``, ``h`` (the header), ``c`` (a demo), ``py`` (a
+            loader), ``hpp`` (C++17), ``rs`` (a Rust crate), ``go`` (a Go package). Default: of ``path``, and ``h``.
         name: prefix of the functions (default: the name of the file).
         entries: names of the entries of a model file to include (default: all).
         weights: ``"inside"`` the library, or ``"beside"`` it in a file mapped by the caller.

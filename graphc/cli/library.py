@@ -24,7 +24,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options that only apply to libraries."""
     group = parser.add_argument_group("C libraries (-o net.so)")
     group.add_argument(
-        "--emit", metavar="KINDS", help=f"files to write: some of {','.join(KINDS)} (default: the kind of -o, and h)"
+        "--emit",
+        metavar="KINDS",
+        help=f"files to write: some of {','.join(KINDS)} (default: the kind of -o, and h); hpp is a C++ header, "
+        "rs a Rust crate and go a Go package",
     )
     group.add_argument(
         "--entry",

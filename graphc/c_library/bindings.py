@@ -10,9 +10,20 @@ from graphc.base.sizes.shape_patterns import Number, ShapePatterns
 from graphc.base.sizes.size import at, is_size
 from graphc.base.sizes.size_terms import Atom, Dimension
 from graphc.c_library.c_demo import expression
+from graphc.c_library.c_header import signature
 from graphc.c_library.functions import SAFE_SIZE, largest_magnitude
 from graphc.c_library.identifiers import distinct
 from graphc.c_library.plan import EntryPlan, LibraryArgument, LibraryPlan, shape_text
+
+
+def comment_text(text: str) -> str:
+    """Return text that stays inside of a comment: names of a model may hold newlines or ends of comments."""
+    return "".join(c if c.isprintable() else " " for c in text).replace("*/", "* /")
+
+
+def signatures(plan: LibraryPlan) -> list[str]:
+    """Return a line for each entry, for comments: ``run(x: f32[1,4]) -> (output: f32[1,2])``."""
+    return [comment_text(signature(entry)) for entry in plan.entries]
 
 
 @dataclass(frozen=True)
@@ -47,7 +58,7 @@ class BindingArgument:
         """Return its documentation: ``x: f32[batch,28]``, and the model's name for it if that differs."""
         spec = self.plan.spec
         same = self.name == spec.name
-        return f"{self.name}: {spec.dtype}[{shape_text(spec)}]{'' if same else f' ({spec.name})'}"
+        return comment_text(f"{self.name}: {spec.dtype}[{shape_text(spec)}]{'' if same else f' ({spec.name})'}")
 
 
 @dataclass(frozen=True)
@@ -122,7 +133,7 @@ class BindingEntry:
             origin = solved.get(dimension.name)
             follows = f", from {origin}" if origin else ", passed by the caller"
             lines.append(f"- size {name}: {dimension.low} to {dimension.high}{follows}")
-        lines += [f"- where {assumed}" for assumed in self.plan.assumptions]
+        lines += [comment_text(f"- where {assumed}") for assumed in self.plan.assumptions]
         writes = any(b.written for b in self.plan.manifest.of_class("param", "state"))
         return [*lines, "- " + ("writes states of the model" if writes else "writes no states")]
 
@@ -169,8 +180,8 @@ def size_lines(entry: BindingEntry, dialect: SizeDialect) -> list[str]:
         value = numerator if step.factor == 1 else f"{numerator} / {step.factor}"
         lines.append(dialect.define(entry.dims[step.dimension], value))
         lines += _range_check(entry, step.dimension, dialect)
-    for size in entry.unsafe_sizes():
-        lines += dialect.fails(f"{magnitude(size, entry.dims, dialect.real)} > {SAFE_SIZE}", "size")
+    for bound in dict.fromkeys(magnitude(size, entry.dims, dialect.real) for size in entry.unsafe_sizes()):
+        lines += dialect.fails(f"{bound} > {SAFE_SIZE}", "size")
     solved = {(s.input.name, s.axis) for s in entry.solutions if s.factor == 1 and entry.expression(s.rest) == "0"}
     for argument in entry.sized_inputs:
         for axis, size in enumerate(argument.shape):

@@ -15,9 +15,10 @@ from graphc.c_library.bindings import (
     helper_functions,
     largest_fixed_arena,
     method_names,
+    signatures,
     size_lines,
 )
-from graphc.c_library.c_header import parameters, signature
+from graphc.c_library.c_header import parameters
 from graphc.c_library.plan import HEADER_BYTES, STATUSES, LibraryPlan
 from graphc.files.container import ALIGNMENT
 
@@ -28,9 +29,9 @@ $signatures
  *
  *     #include "$file"
  *
- *     graphc::$name::Model model$made;
- *     if (model.status() != graphc::$name::Error::ok) {
- *         std::puts(graphc::$name::message(model.status()));
+ *     graphc::$space::Model model$made;
+ *     if (model.status() != graphc::$space::Error::ok) {
+ *         std::puts(graphc::$space::message(model.status()));
  *     }
  *
  * Link with $name's shared library or archive. A model owns its states and its arena. Nothing throws. Threads may call
@@ -54,7 +55,7 @@ struct ${name}_t;
 $declarations}
 
 namespace graphc {
-namespace $name {
+namespace $space {
 
 /* Result of a call. */
 enum class Error : int {
@@ -258,7 +259,7 @@ private:
 $members    Error status_;
 };
 
-} // namespace $name
+} // namespace $space
 } // namespace graphc
 
 #endif
@@ -367,13 +368,14 @@ def cpp_header(plan: LibraryPlan, file: str) -> str:
         body = body.replace(f"{function}(", f"detail::{function}(")
     names: dict[str, Any] = {
         "name": plan.name,
+        "space": "std_" if plan.name == "std" else plan.name,
         "upper": plan.upper,
         "version": plan.version,
         "target": plan.target_name,
         "file": file,
         "digest": plan.digest.hex(),
         "alignment": ALIGNMENT,
-        "signatures": "\n".join(f" * {_safe(signature(entry))}" for entry in plan.entries),
+        "signatures": "\n".join(f" * {line}" for line in signatures(plan)),
         "made": f'("{plan.name}.weights")' if plan.is_beside else "",
         "declarations": _declarations(plan),
         "errors": "".join(_error(code, s.name, s.text) for code, s in enumerate(STATUSES)),
@@ -404,11 +406,6 @@ def _choices(plan: LibraryPlan) -> dict[str, str]:
 
 def _error(code: int, name: str, text: str) -> str:
     return f"    {name.removeprefix('ERROR_').lower()} = {code}, /* {text} */\n"
-
-
-def _safe(text: str) -> str:
-    """Return text that does not end a comment."""
-    return text.replace("*/", "* /")
 
 
 def _declarations(plan: LibraryPlan) -> str:
@@ -502,8 +499,7 @@ def _documentation(entry: BindingEntry, names: MethodNames) -> list[str]:
 
 
 def _comment(lines: Sequence[str]) -> str:
-    safe = [_safe(line) for line in lines]
-    return "\n".join([f"    /* {safe[0]}", *(f"     * {line}".rstrip() for line in safe[1:])]) + " */\n"
+    return "\n".join([f"    /* {lines[0]}", *(f"     * {line}".rstrip() for line in lines[1:])]) + " */\n"
 
 
 def _sizes(entry: BindingEntry, names: MethodNames) -> str:

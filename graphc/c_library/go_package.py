@@ -14,9 +14,10 @@ from graphc.c_library.bindings import (
     camel_case,
     helper_functions,
     largest_fixed_arena,
+    signatures,
     size_lines,
 )
-from graphc.c_library.c_header import c_header, signature
+from graphc.c_library.c_header import c_header
 from graphc.c_library.identifiers import distinct
 from graphc.c_library.plan import HEADER_BYTES, STATUSES, LibraryPlan
 from graphc.files.container import ALIGNMENT
@@ -333,7 +334,7 @@ def go_package(plan: LibraryPlan) -> dict[str, str]:
     fields = [("weights", "unsafe.Pointer"), ("size", "C.size_t"), ("mapped", "bool")] if plan.is_beside else []
     text = _PACKAGE.substitute(
         names,
-        signatures="\n".join(f"//\t{signature(entry)}" for entry in plan.entries),
+        signatures="\n".join(f"//\t{line}" for line in signatures(plan)),
         wrappers="".join(_wrappers(plan, [entry for entry, _ in entries])),
         errors="".join(
             f"\t// {_error(s.name)} says: {s.text}.\n\t{_error(s.name)} Error = {n}\n"

@@ -10,8 +10,8 @@ from graphc.c_library.bindings import (
     helper_functions,
     largest_fixed_arena,
     method_names,
+    signatures,
 )
-from graphc.c_library.c_header import signature
 from graphc.c_library.plan import HEADER_BYTES, STATUSES, LibraryPlan
 from graphc.c_library.rust_entries import RUST_TYPES, rust_methods, rust_records
 from graphc.files.container import ALIGNMENT
@@ -52,6 +52,7 @@ $signatures
 //! A model owns its states and the memory of its calls. Threads may call at the same time, each with a model of its
 //! own. Arrays are slices in C order. A bool is a byte that is 0 or 1; f16 and bf16 are their bits.
 #![allow(non_snake_case, unused_parens)]
+#![allow(clippy::all)]
 
 use std::ffi::CStr;
 use std::fmt;
@@ -352,7 +353,7 @@ def rust_crate(plan: LibraryPlan) -> dict[str, str]:
     methods_text = "".join(rust_methods(plan, crate, entry, m, names["make"]) for entry, m in entries)
     text = _LIB.substitute(
         names,
-        signatures="\n".join(f"//! {signature(entry)}" for entry in plan.entries),
+        signatures="\n".join(f"//! {line}" for line in signatures(plan)),
         declarations="".join(f"        {line}\n" for line in _declarations(plan)),
         errors="".join(f"    /// {s.text}\n    {_variant(s.name)},\n" for s in STATUSES[1:]),
         messages="".join(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from string import Template
 
+from graphc.base.sizes.size import is_size
 from graphc.c_library.bindings import BindingArgument, BindingEntry, MethodNames, SizeDialect, size_lines
 from graphc.c_library.plan import LibraryPlan
 from graphc.files.container import ALIGNMENT
@@ -167,8 +168,8 @@ def _sizes(entry: BindingEntry, names: MethodNames) -> str:
     casts = [f"let {entry.dims[d]} = {entry.dims[d]} as i64;" for d in entry.parameters]
     values = [f"    {name}: {name} as usize," for name in entry.dims.values()]
     for a in entry.sized_outputs:
-        sizes = ", ".join(f"({entry.expression(size)}) as usize" for size in a.shape)
-        values.append(f"    {a.name}: [{sizes}],")
+        sizes = [f"({entry.expression(n)}) as usize" if is_size(n) else str(int(n)) for n in a.shape]
+        values.append(f"    {a.name}: [{', '.join(sizes)}],")
     return _SIZES.substitute(
         entry=entry.plan.name,
         sizes=names.sizes,

@@ -100,6 +100,26 @@ def case_library(name: str, emit: Sequence[str], folder: Path) -> Library:
     return build_library(case.model(), *case.examples, path=path, emit=kinds, dims=case.dims, **dict(case.options))
 
 
+def awkward_library(stem: str, emit: Sequence[str], folder: Path) -> Library:
+    """Build a library whose entries, dimensions, inputs and outputs have names that the languages use themselves."""
+
+    def odd(self: Any, Ok: Any) -> dict[str, Any]:
+        return {"a\n*/ b": self[:, 1:] + Ok, "status": Ok.sum(), "a\nb": self[:, ::2]}
+
+    def flat(model: Any, len: Any) -> Any:
+        return model.reshape(-1), len + 1
+
+    two: Any = graphc.Dim("type", min=2, max=50)
+    pair = graphc.rand(2, 9), graphc.rand(2, 8)
+    cube = tuple(map(graphc.Dim, ("self", "sizes", "len")))
+    entries = {
+        "run": graphc.Entry(odd, *pair, dims=[(None, 2 * two + 1), (None, 2 * two)]),
+        "run_sizes": graphc.Entry(flat, graphc.rand(2, 3, 4), graphc.rand(()), dims=[cube, ()]),
+        **{name: graphc.Entry(odd, *pair) for name in ("run_into", "status", "new", "close", "net")},
+    }
+    return build_library(entries, path=folder / f"{stem}.so", emit=("so", "h", *emit))
+
+
 def write_inputs(name: str, folder: Path) -> list[np.ndarray]:
     """Write the arrays of a case to ``in0``, ``in1``, ... and return them."""
     arrays = CASES[name].arrays or [np.random.default_rng(0).standard_normal((16, 4)).astype("f4"), np.arange(16) % 2]

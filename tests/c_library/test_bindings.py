@@ -109,6 +109,15 @@ def test_names_of_entries_do_not_meet_names_of_their_sizes():
     assert [n.record for n in names] == ["RunSizes", "RunSizes2Sizes", "Close2Sizes"]
 
 
+def test_names_of_a_model_stay_inside_of_comments(tmp_path: Path):
+    def odd(x: Any) -> Any:
+        return {"a\n*/ b\u2028c": x + 1}
+
+    plan = plan_for(odd, graphc.rand(3), folder=tmp_path)
+    assert bindings.signatures(plan) == ["run(x: f32[3]) -> (a * / b c: f32[3])"]
+    assert binding_entry(plan.entries[0], ()).documentation()[1] == "- output a____b_c: f32[3] (a * / b c)"
+
+
 @pytest.mark.parametrize(("name", "camel"), [("run", "Run"), ("train_step", "TrainStep"), ("output_0", "Output0")])
 def test_camel_case(name: str, camel: str):
     assert camel_case(name) == camel

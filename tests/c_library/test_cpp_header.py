@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from graphc.c_library.build import Library
-from tests.c_library.binding_cases import all_cases, assert_same_bits, case_library
+from tests.c_library.binding_cases import all_cases, assert_same_bits, awkward_library, case_library
 from tests.c_library.conftest import run_tool, tool_or_skip
 
 FLAGS = ("-Wall", "-Wextra", "-Werror", "-pedantic", "-fno-exceptions", "-O1")
@@ -256,6 +256,12 @@ def test_it_may_be_included_beside_the_c_header(tmp_path: Path):
     case_library("sizes", ("hpp",), tmp_path)
     (tmp_path / "both.cpp").write_text('#include "sizes.h"\n#include "sizes.hpp"\n#include "sizes.h"\n')
     run_tool(tool_or_skip("g++"), "-std=c++17", *FLAGS, "-c", tmp_path / "both.cpp", "-o", tmp_path / "both.o")
+
+
+def test_names_of_the_language_are_no_obstacle(tmp_path: Path):
+    awkward_library("std", ("hpp",), tmp_path)
+    (tmp_path / "std.cpp").write_text('#include "std.hpp"\ngraphc::std_::Error error;\n')
+    run_tool(tool_or_skip("g++"), "-std=c++17", *FLAGS, "-c", tmp_path / "std.cpp", "-o", tmp_path / "std.o")
 
 
 def test_entries_have_comments_with_shapes_and_an_example(tmp_path: Path):

@@ -9,7 +9,7 @@ import pytest
 
 from graphc.c_library.build import Library
 from graphc.c_library.go_package import go_module
-from tests.c_library.binding_cases import all_cases, assert_same_bits, case_library
+from tests.c_library.binding_cases import all_cases, assert_same_bits, awkward_library, case_library
 from tests.c_library.conftest import run_tool, tool_or_skip
 
 _PRELUDE = """
@@ -285,6 +285,11 @@ def test_a_library_of_another_build_is_refused(cache: Path, tmp_path: Path):
     import net "graphc.local/policy"
     func main() { if _, err := net.New(); err != net.ErrBuild { panic(err) } }"""
     run_tool(program("policy", library, cache, text))
+
+
+def test_names_of_the_language_are_no_obstacle(cache: Path, tmp_path: Path):
+    tool_or_skip("go")
+    go(awkward_library("type", ("go",), tmp_path).files["go"], cache, "vet", ".")
 
 
 def test_the_folder_holds_all_that_go_needs(tmp_path: Path):

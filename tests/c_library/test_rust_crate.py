@@ -7,7 +7,7 @@ from pathlib import Path
 
 from graphc.c_library.build import Library
 from graphc.c_library.rust_crate import crate_name
-from tests.c_library.binding_cases import all_cases, assert_same_bits, case_library
+from tests.c_library.binding_cases import all_cases, assert_same_bits, awkward_library, case_library
 from tests.c_library.conftest import run_tool, tool_or_skip
 
 _PRELUDE = """
@@ -184,6 +184,11 @@ def test_a_library_of_another_build_is_refused(tmp_path: Path):
     source.write_text(source.read_text().replace(f'"{library.digest}"', f'"{"0" * 64}"'))
     text = "fn main() { assert_eq!(policy::Model::new().unwrap_err(), policy::Error::Build); }"
     run_tool(program("policy", library, text))
+
+
+def test_names_of_the_language_are_no_obstacle(tmp_path: Path):
+    tool_or_skip("cargo")
+    cargo(awkward_library("match", ("rs",), tmp_path).files["rs"], "build", "--quiet")
 
 
 def test_the_folder_holds_all_that_cargo_needs(tmp_path: Path):

@@ -19,6 +19,7 @@ from graphc.c_library.c_demo import c_demo
 from graphc.c_library.c_header import c_header
 from graphc.c_library.cpp_header import cpp_header
 from graphc.c_library.entries import Built, Choices, build
+from graphc.c_library.fmu import FMI_EXPORTS, emit_fmu, fmu_archive, fmu_plan
 from graphc.c_library.functions import declared_data, emit_functions
 from graphc.c_library.go_package import go_package
 from graphc.c_library.identifiers import identifier
@@ -164,8 +165,8 @@ def _rules(entry: EntryPlan) -> dict[str, str]:
     return {d.name: rules.get(d.name, d.name) for d in entry.dims}
 
 
-KINDS = ("so", "a", "o", "h", "c", "py", "hpp", "rs", "go")
-"""Kinds of files: shared library, archive, object file, header, demo, loader, C++ header, Rust crate, Go package."""
+KINDS = ("so", "a", "o", "h", "c", "py", "hpp", "rs", "go", "fmu")
+"""Kinds of files: libraries, object file, header, demo, loader, C++ header, Rust crate, Go package, FMI unit."""
 FOLDERS = {"rs": rust_crate, "go": go_package}
 """Kinds that are folders, named ``STEM-KIND``: the function that returns their texts by path. Each has an archive."""
 _THREADS = ("libpthread.so.0", "libc.so.6")
@@ -228,8 +229,8 @@ def build_library(
         model: a module or function, entries by name (``gc.Entry``), or the path of a model file.
         examples, keyword_examples: example arguments to trace ``model`` on, as for ``export``.
         path: one of the files to write; its stem names the others.
-        emit: kinds of files: ``so`` (threads need libc), ``a``, ``o``, ``h`` (the header), ``c`` (a demo), ``py`` (a
-            loader), ``hpp`` (C++17), ``rs`` (a Rust crate), ``go`` (a Go package). Default: of ``path``, and ``h``.
+        emit: kinds of files: ``so`` (threads need libc), ``a``, ``o``, ``h``, ``c`` (a demo), ``py`` (a loader),
+            for other languages ``hpp``, ``rs``, ``go`` and ``fmu`` (FMI 3.0). Default: that of ``path``, and ``h``.
         name: prefix of the functions (default: the name of the file).
         entries: names of the entries of a model file to include (default: all).
         weights: ``"inside"`` the library, or ``"beside"`` it in a file mapped by the caller.
@@ -433,6 +434,12 @@ def _linked(
     if {"o", "a", *FOLDERS} & {*kinds}:
         merged = merge_objects(objects, {name: name for name in plan.exports}, supply=supply)
         contents |= {"o": merged, "a": write_archive({f"{plan.name}.o": merged})}
+    if "fmu" in kinds:
+        fmu = fmu_plan(plan)
+        functions = build_object(emit_fmu(fmu), machine)
+        exports, needed = (*plan.exports, *FMI_EXPORTS), _THREADS if plan.threads else _THREADS[1:]
+        unit = link_shared([*objects, functions], exports, soname=f"{plan.name}.so", needed=needed, supply=supply)
+        contents["fmu"] = fmu_archive(fmu, unit)
     return contents
 
 

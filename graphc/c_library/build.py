@@ -58,7 +58,7 @@ import threading
 
 import numpy as np
 
-ENTRIES = {}  # types and shapes of inputs and outputs, and how the sizes of a call follow from the shapes of its inputs
+ENTRIES = {}  # types of inputs and outputs, how sizes follow from the shapes of inputs, and the sizes that C takes
 $entries
 
 
@@ -85,7 +85,7 @@ $init
             raise kind(self.c.${name}_error_text(code).decode())
 
     def run_entry(self, entry, arrays, named):
-        (inputs, outputs, rules), named = ENTRIES[entry], {**dict(zip(ENTRIES[entry][0], arrays)), **named}
+        (inputs, outputs, rules, sizes), named = ENTRIES[entry], {**dict(zip(ENTRIES[entry][0], arrays)), **named}
         if len(arrays) > len(inputs) or not {*inputs} <= {*named} <= {*inputs, *rules}:
             raise TypeError(f"{entry} takes {', '.join([*inputs, *rules])}")
         given = {name: np.asarray(named.pop(name), order="C") for name in inputs}
@@ -96,7 +96,7 @@ $init
             if given[name].dtype != kind or given[name].shape != eval(shape, {}, named):
                 raise ValueError(f"{entry}: {name} is {kind} {shape}, not {given[name].dtype} {given[name].shape}")
         results = [np.empty(eval(shape, {}, named), kind) for kind, shape in outputs.values()]
-        sizes = [ctypes.c_int64(named[name]) for name in rules]
+        sizes = [ctypes.c_int64(named[name]) for name in sizes]
         need = getattr(self.c, f"${name}_{entry}_arena_size")(*sizes)
         with self.lock:  # states and arena are those of this object
             self.arena = aligned(need) if self.arena.size < need < 2**63 else self.arena
@@ -139,7 +139,8 @@ def python_loader(plan: LibraryPlan, library: str, weights: str) -> str:
 def _entry(entry: EntryPlan) -> str:
     types = [", ".join(f"{a.spec.name!r}: {_type(a)}" for a in group) for group in (entry.inputs, entry.outputs)]
     rules = ", ".join(f"{name!r}: {rule!r}" for name, rule in _rules(entry).items())
-    return f"ENTRIES[{entry.name!r}] = ({{{types[0]}}}, {{{types[1]}}}, {{{rules}}})"
+    sizes = [d.name for d in entry.dims]
+    return f"ENTRIES[{entry.name!r}] = ({{{types[0]}}}, {{{types[1]}}}, {{{rules}}}, {sizes!r})"
 
 
 def _type(argument: LibraryArgument) -> str:
@@ -149,8 +150,7 @@ def _type(argument: LibraryArgument) -> str:
 
 
 def _rules(entry: EntryPlan) -> dict[str, str]:
-    """Return, for each dimension in the order of the arguments, a rule that computes it from ``shapes`` and earlier
-    ones.
+    """Return, for each dimension, a rule that computes it from ``shapes`` and those before it.
 
     The rule of a dimension that no shape determines is its own name: the caller must pass it by keyword.
     """
@@ -162,7 +162,7 @@ def _rules(entry: EntryPlan) -> dict[str, str]:
             size = f"shapes[{arguments[tensor].spec.name!r}][{dim}]"
             numerator = f"({size} - ({rest}))" if str(rest) != "0" else size
             rules[dimension.name] = numerator if factor == 1 else f"{numerator} // {factor}"
-    return {d.name: rules.get(d.name, d.name) for d in entry.dims}
+    return {**{d.name: d.name for d in entry.dims if d.name not in rules}, **rules}
 
 
 KINDS = ("so", "a", "o", "h", "c", "py", "hpp", "rs", "go", "fmu")

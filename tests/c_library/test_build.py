@@ -16,6 +16,7 @@ from graphc import nn
 from graphc.base.errors import ArgumentError, CompileError, TraceError
 from graphc.c_library.build import build_library
 from tests.c_library.conftest import (
+    ALL,
     Built,
     build_demo,
     call_alone,
@@ -100,6 +101,20 @@ def test_weights_lie_in_a_file_beside(built: Built, tmp_path: Path):
     assert same(outputs, expected(NETS["decoder"], tmp_path))
     program = build_demo(library, compiler=tool_or_skip("cc"))
     assert run_tool(program, cwd=weights.parent).startswith("output:")
+
+
+def test_the_loader_computes_sizes_in_an_order_that_works(tmp_path: Path):
+    """The dimension that C takes first depends on the other one."""
+    many, more = graphc.Dim("a", max=64), graphc.Dim("b", max=64)
+    library = build_library(
+        lambda x, y: x.sum() + y,
+        *(graphc.zeros(5), graphc.zeros(2)),
+        dims=[(many + more,), (more,)],
+        path=tmp_path / "sums.so",
+        emit=ALL,
+    )
+    x, y = np.ones(7, np.float32), np.ones(3, np.float32)
+    assert same(call_alone(library, [[x, y]], tmp_path), [[np.full(3, 8, np.float32)]])
 
 
 def test_a_library_shows_its_functions_alone(built: Built):

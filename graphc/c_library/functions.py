@@ -433,7 +433,7 @@ def _run(plan: LibraryPlan, entry: EntryPlan, declarations: Declarations) -> Fun
 
 def _fill(w: GuardedWriter, plan: LibraryPlan, entry: EntryPlan, addresses: dict[int, str], words: str) -> None:
     """Emit stores to the table of the native entry; ``addresses`` maps slots to addresses computed earlier."""
-    w.room(f"[{entry.words} x ptr]", 16, "%table")
+    w.room(f"[{entry.words} x i64]", 16, "%table")
     weights = f"@{plan.inner('weights')}"
     if plan.is_beside and entry.constants:
         weights = w.load("ptr", w.offset("%net", WEIGHTS))

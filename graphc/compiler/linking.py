@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 
+from graphc.base.errors import CompileError
 from graphc.codegen.link.builtins import builtin_text
 from graphc.codegen.link.memory_functions import MEMORY_FUNCTIONS
 from graphc.codegen.link.relocatable import merge_objects
 from graphc.codegen.link.shared import LIBC, link_shared
+from graphc.codegen.link.wasm_format import MAGIC as WASM
 from graphc.codegen.llvm.build import build_object
 from graphc.codegen.machine.target import Target
 from graphc.files.object_archive import split_objects
@@ -38,8 +40,14 @@ def _built(text: str, target: Target) -> bytes:
 def hide_names(code: bytes, exports: Mapping[str, str]) -> bytes:
     """Merge the output of ``build_object`` into one object file that exports only ``exports``, each under its new name.
 
-    Programs whose functions have equal names can then be linked together.
+    Programs whose functions have equal names can then be linked together. Raises CompileError for WebAssembly, whose
+    objects are only linked to whole modules.
     """
+    if code.startswith(WASM):
+        raise CompileError(
+            "WebAssembly code exists as a module of a library only",
+            remedy="pass --emit wasm,js to graphc compile, or call gc.build_library(..., target='wasm')",
+        )
     return merge_objects(split_objects(code), exports)
 
 

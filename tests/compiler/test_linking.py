@@ -9,8 +9,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from graphc.base.errors import CompileError
 from graphc.codegen.link.builtins import NAMES
 from graphc.codegen.link.reader import read_object
+from graphc.codegen.link.wasm_reader import read_wasm_object
 from graphc.codegen.llvm.build import build_object
 from graphc.codegen.llvm.thread_pool import RESET, RUN, SIZE, emit_pool
 from graphc.codegen.machine.linkage import ENTRY
@@ -30,7 +32,8 @@ ROUNDING = """graph @rounding(%x: f32[3,17], %y: f64[5,7], %z: f64[5,7]) -> (f32
   %e = pow(%z, %c) : f64[5,7]
   return %b, %d, %e
 }"""
-CPUS = [name for name, target in named_targets().items() if target.gpu is None]
+CPUS = [name for name, target in named_targets().items() if target.gpu is None and not target.is_wasm]
+"""Targets whose libraries are ELF files."""
 
 
 class FromLibrary(Native):
@@ -74,6 +77,19 @@ def test_functions_of_mathematics_are_supplied(name: str):
         assert function in {s.name for s in read_object(code).symbols}
         assert not [s for s in read_object(code).symbols if s.section is None and s.binding], "it calls nothing"
     assert supply("malloc") is None
+
+
+def test_webassembly_has_the_same_functions_and_no_relocatable_objects():
+    target = target_named("wasm")
+    supply = builtins_for(target)
+    for function in sorted(NAMES):
+        code = supply(function)
+        assert code is not None
+        undefined = {s.name for s in read_wasm_object(code).symbols if s.definition is None}
+        assert undefined <= {"__stack_pointer", "__multi3", "__ashlti3", "__lshrti3"}
+    with pytest.raises(CompileError, match="as a module of a library only") as caught:
+        hide_names(code, {function: function})
+    assert "build_library" in str(caught.value.remedy)
 
 
 @pytest.mark.parametrize("name", CPUS)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from graphc.base.records import dataclass
+from graphc.codegen.link import wasm_builtins
 
 
 @dataclass(frozen=True)
@@ -351,4 +352,5 @@ NAMES = frozenset(_TEXTS)
 
 def builtin_text(name: str, triple: str) -> str | None:
     """Return LLVM text that defines a function for a machine, hidden from other libraries; None for an unknown name."""
-    return f'target triple = "{triple}"\n{_TEXTS[name]}' if name in _TEXTS else None
+    texts = _TEXTS | wasm_builtins.TEXTS if triple.startswith("wasm") else _TEXTS
+    return f'target triple = "{triple}"\n{texts[name]}' if name in texts else None

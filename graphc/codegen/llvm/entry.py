@@ -277,7 +277,7 @@ class _EntryWriter:
         if not self.threads_in_table:
             return _start(self.table, self.threads.most, scratch, parts, head)
         head += [
-            f"  %threads.p = getelementptr inbounds ptr, ptr %table, i64 {self.last}",
+            f"  %threads.p = getelementptr inbounds i64, ptr %table, i64 {self.last}",
             "  %threads = load ptr, ptr %threads.p, align 8",
         ]
         return _start(self.table, self.threads.most, scratch, parts, head, "%threads")
@@ -330,7 +330,7 @@ class _EntryWriter:
         self.lines, self.sizes = [], SizeWriter(self.declare)
         self.arena()
         if self.stamps:
-            self.lines.append(f"  %pt = getelementptr inbounds ptr, ptr %table, i64 {self.last}")
+            self.lines.append(f"  %pt = getelementptr inbounds i64, ptr %table, i64 {self.last}")
             self.lines.append("  %ticks = load ptr, ptr %pt, align 8")
             if not start:
                 self.lines += self.stamps.begin(len(self.program.calls) if self.stamps.each else 1)
@@ -357,7 +357,7 @@ class _EntryWriter:
 
     def arena(self) -> None:
         """Load the address of the arena."""
-        self.lines.append(f"  %pa = getelementptr inbounds ptr, ptr %table, i64 {len(self.bound)}")
+        self.lines.append(f"  %pa = getelementptr inbounds i64, ptr %table, i64 {len(self.bound)}")
         self.lines.append("  %arena = load ptr, ptr %pa, align 8")
         scratch = self.sizes.value(self.program.arena - self.program.scratch)
         self.lines.append(f"  %x = getelementptr inbounds i8, ptr %arena, i64 {scratch}")
@@ -370,7 +370,7 @@ class _EntryWriter:
         """
         owner = self.owners[storage].name
         if owner in self.bound:
-            self.lines.append(f"  {register}.p = getelementptr inbounds ptr, ptr %table, i64 {self.bound[owner]}")
+            self.lines.append(f"  {register}.p = getelementptr inbounds i64, ptr %table, i64 {self.bound[owner]}")
             self.lines.append(f"  {register} = load ptr, ptr {register}.p, align 8")
         else:
             offset = self.sizes.value(self.temporaries[owner])
@@ -453,7 +453,7 @@ class _EntryWriter:
         """Return the lines that return if a check has failed."""
         slot = next(self.bound[s.name] for s in self.program.storages if s.cls == "status")
         return [
-            f"  %{label}.p = getelementptr inbounds ptr, ptr %table, i64 {slot}",
+            f"  %{label}.p = getelementptr inbounds i64, ptr %table, i64 {slot}",
             f"  %{label}.s = load ptr, ptr %{label}.p, align 8",
             f"  %{label}.v = load i8, ptr %{label}.s, align 1",
             f"  %{label}.set = icmp ne i8 %{label}.v, 0",

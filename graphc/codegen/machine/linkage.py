@@ -12,10 +12,11 @@ from graphc.base.records import dataclass
 PAGE = 4096
 """Bytes of a page, the unit of instructions that split an address in two."""
 WORD = 8
-"""Bytes of an address."""
+"""Bytes of a slot of a program's table, and of an address in ELF files of 64 bits."""
 ENTRY = "graphc_entry"
 """Symbol of ``void graphc_entry(ptr table)``. The table holds the address of each bound storage, that of the arena, the
-size (i64) of each run-time dimension by name, and the last word of programs with polls or stamps."""
+size (i64) of each run-time dimension by name, and the last word of programs with polls or stamps. Each takes a slot of
+WORD bytes, of which an address of 32 bits takes the first four."""
 
 
 @dataclass(frozen=True)

@@ -143,6 +143,17 @@ class Target:
         return family.llvm_switches if family else ()
 
     @property
+    def relocation_model(self) -> str:
+        """Return LLVM's relocation model, see ``Family``."""
+        family = _family(self.triple)
+        return family.relocation_model if family else "pic"
+
+    @property
+    def is_wasm(self) -> bool:
+        """Whether the code is a WebAssembly module, which runs inside of another program."""
+        return self.triple.startswith("wasm")
+
+    @property
     def reduces_strength(self) -> bool:
         """Whether builds run LLVM's strength reduction of loops."""
         return "-disable-lsr" not in self.llvm_switches
@@ -180,6 +191,9 @@ class Family:
     """Linking rules of their object code."""
     llvm_switches: tuple[str, ...] = ()
     """LLVM's switches for passes of its code generator that were measured to gain nothing on emitted kernels."""
+    relocation_model: str = "pic"
+    """LLVM's relocation model: ``pic`` for code that runs at any address, ``static`` where the linker decides about
+    addresses."""
 
 
 @cache
@@ -251,8 +265,8 @@ def in_strict_order(target: Target) -> Target:
 @cache
 def target_named(name: str) -> Target:
     """Return ``host``, or one of ``named_targets``: ``sse2``, ``avx2``, ``avx512`` (x86-64), ``neon``,
-    ``neon-dotprod``, ``neon-i8mm`` (aarch64), ``rv64gc`` or ``rv64gcv`` (riscv64). The suffix STRICT puts it in strict
-    order. Raises CompileError for other names."""
+    ``neon-dotprod``, ``neon-i8mm`` (aarch64), ``rv64gc`` or ``rv64gcv`` (riscv64), ``wasm`` (WebAssembly). The suffix
+    STRICT puts it in strict order. Raises CompileError for other names."""
     initialize()
     if name.endswith(STRICT):
         return in_strict_order(target_named(name.removesuffix(STRICT)))
@@ -276,7 +290,7 @@ def architecture(target: Target) -> str:
 
 
 def target_machine(target: Target, quick: bool = False) -> binding.TargetMachine:
-    """Return LLVM's target machine for position-independent code. It uses the code generator's default optimisation
+    """Return LLVM's target machine in the family's relocation model. It uses the code generator's default optimisation
     level, or with ``quick`` a level that takes a tenth of the time and spills every value."""
     if target.gpu is not None:
         raise CompileError(f"{target.cpu} is a GPU: its code is CUDA C, not LLVM's")
@@ -286,4 +300,6 @@ def target_machine(target: Target, quick: bool = False) -> binding.TargetMachine
     except RuntimeError as error:
         raise CompileError(f"LLVM has no target for {target.triple}") from error
     level = 0 if quick else 2
-    return machine.create_target_machine(target.cpu, target.features, opt=level, reloc="pic", codemodel="small")
+    return machine.create_target_machine(
+        target.cpu, target.features, opt=level, reloc=target.relocation_model, codemodel="small"
+    )

@@ -76,7 +76,7 @@ def test_the_table_holds_bound_storages_in_order_and_the_arena_last():
         }""")
     p = scheduled(lowered(graph), WIDE)
     assert [s.cls for s in bound_storages(p)] == ["input", "param", "state", "output", "constant"]
-    assert f"%pa = getelementptr inbounds ptr, ptr %table, i64 {len(bound_storages(p))}" in emitted(p, WIDE)
+    assert f"%pa = getelementptr inbounds i64, ptr %table, i64 {len(bound_storages(p))}" in emitted(p, WIDE)
 
 
 def test_calls_run_in_order_over_temporaries_and_scratch():

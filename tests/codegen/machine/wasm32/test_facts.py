@@ -1,0 +1,25 @@
+"""Facts of WebAssembly: vectors of 16 bytes, no multiply-add, no threads, static addresses."""
+
+from __future__ import annotations
+
+import re
+
+from graphc.codegen.machine.target import target_named
+from graphc.codegen.machine.wasm32.facts import FAMILY
+from graphc.compiler.stages import Stages
+from tests.compiler.graphs import mlp
+
+
+def test_vectors_have_16_bytes_and_addresses_are_static():
+    target = FAMILY.named["wasm"]
+    assert (target.vector_bytes, target.registers, target.fma, target.masked) == (16, 16, False, False)
+    assert target.is_wasm and target.relocation_model == "static" and not target.has_pool and target.reader is None
+    assert not target_named("avx2").is_wasm and target_named("avx2").relocation_model == "pic"
+
+
+def test_products_take_vectors_and_call_no_function():
+    text = Stages(mlp(), target=target_named("wasm")).text("asm")
+    assert "f32x4.mul" in text and "f32x4.add" in text
+    assert {*re.findall(r"^\s+call\s+([\w.]+)", text, re.MULTILINE)} <= {
+        *re.findall(r"^([\w.]+):$", text, re.MULTILINE)
+    }

@@ -23,10 +23,12 @@ from graphc.c_library.fmu import FMI_EXPORTS, emit_fmu, fmu_archive, fmu_plan
 from graphc.c_library.functions import declared_data, emit_functions
 from graphc.c_library.go_package import go_package
 from graphc.c_library.identifiers import identifier
+from graphc.c_library.js_loader import js_loader, js_types
 from graphc.c_library.plan import BESIDE, CODES, HEADER_BYTES, INSIDE, MACHINE, EntryPlan, LibraryArgument, LibraryPlan
 from graphc.c_library.rust_crate import rust_crate
 from graphc.c_library.sections import WEIGHTS_MAGIC, data_of, emit_data, fill, header, weights_section
 from graphc.c_library.sources import changing, sources_of
+from graphc.c_library.wasm import WASM_KINDS, check_wasm_choices, wasm_code_bytes, wasm_module
 from graphc.calls.machine import strict_name
 from graphc.codegen.link.archive import write_archive
 from graphc.codegen.link.layout import SectionFlag
@@ -165,8 +167,9 @@ def _rules(entry: EntryPlan) -> dict[str, str]:
     return {**{d.name: d.name for d in entry.dims if d.name not in rules}, **rules}
 
 
-KINDS = ("so", "a", "o", "h", "c", "py", "hpp", "rs", "go", "fmu")
-"""Kinds of files: libraries, object file, header, demo, loader, C++ header, Rust crate, Go package, FMI unit."""
+KINDS = ("so", "a", "o", "h", "c", "py", "hpp", "rs", "go", "fmu", *WASM_KINDS)
+"""Kinds of files: libraries, object file, header, demo, loader, C++ header, Rust crate, Go package, FMI unit; and those
+of WebAssembly."""
 FOLDERS = {"rs": rust_crate, "go": go_package}
 """Kinds that are folders, named ``STEM-KIND``: the function that returns their texts by path. Each has an archive."""
 _THREADS = ("libpthread.so.0", "libc.so.6")
@@ -229,8 +232,9 @@ def build_library(
         model: a module or function, entries by name (``gc.Entry``), or the path of a model file.
         examples, keyword_examples: example arguments to trace ``model`` on, as for ``export``.
         path: one of the files to write; its stem names the others.
-        emit: kinds of files: ``so`` (threads need libc), ``a``, ``o``, ``h``, ``c`` (a demo), ``py`` (a loader),
-            for other languages ``hpp``, ``rs``, ``go`` and ``fmu`` (FMI 3.0). Default: that of ``path``, and ``h``.
+        emit: kinds of files: ``so`` (threads need libc), ``a``, ``o``, ``h``, ``c`` (a demo), ``py`` (a loader), for
+            other languages ``hpp``, ``rs``, ``go`` and ``fmu`` (FMI 3.0); for ``target="wasm"`` ``wasm`` (a module),
+            ``js`` (its loader) and ``d.ts``. Default: that of ``path``, and ``h``; or all of the last three.
         name: prefix of the functions (default: the name of the file).
         entries: names of the entries of a model file to include (default: all).
         weights: ``"inside"`` the library, or ``"beside"`` it in a file mapped by the caller.
@@ -258,6 +262,7 @@ def build_library(
     kinds = _kinds(library_path, emit)
     machine = _machine(strict_name(target) if strict_order else target)
     _check_choices(weights, threads, realtime, machine)
+    check_wasm_choices(kinds, machine, weights, realtime)
     check_precision(precision)
     prefix = _prefix(library_path, name)
     stored = _without_texts(_content(model, examples, keyword_examples, dims, passes, precision, machine))
@@ -281,7 +286,8 @@ def _kinds(path: Path, emit: Sequence[str] | None) -> tuple[str, ...]:
     suffix = path.suffix[1:]
     if isinstance(emit, str):
         emit = emit.split(",")
-    kinds = tuple(emit) if emit is not None else tuple(dict.fromkeys((suffix or "so", "h")))
+    default = WASM_KINDS if suffix in WASM_KINDS else tuple(dict.fromkeys((suffix or "so", "h")))
+    kinds = tuple(emit) if emit is not None else default
     unknown = [kind for kind in kinds if kind not in KINDS]
     if unknown or not kinds:
         raise ArgumentError(
@@ -297,8 +303,8 @@ def _machine(target: str) -> Target:
         raise CompileError(
             f"a C library cannot contain code for {machine.cpu}", remedy="pass target='host', or another CPU"
         )
-    if "linux" not in machine.triple:
-        raise CompileError(f"build_library supports Linux only, not {machine.triple}")
+    if "linux" not in machine.triple and not machine.is_wasm:
+        raise CompileError(f"build_library supports Linux and WebAssembly only, not {machine.triple}")
     return without_tiles(machine)
 
 
@@ -360,10 +366,12 @@ def _write(built: Built, machine: Target, path: Path, kinds: Sequence[str], real
         "c": lambda: c_demo(plan, path.stem, path.with_suffix(".h").name, library, weights.name),
         "py": lambda: python_loader(plan, library, weights.name),
         "hpp": lambda: cpp_header(plan, path.with_suffix(".hpp").name),
+        "js": lambda: js_loader(plan, path.with_suffix(".wasm").name),
+        "d.ts": lambda: js_types(plan),
     }
     contents = {kind: texts[kind]().encode() for kind in kinds if kind in texts}
     objects = _objects(built, code, machine)
-    contents |= _linked(objects, plan, machine, library, kinds)
+    contents |= _linked(objects, built, machine, library, kinds)
     for kind in kinds:
         if kind in FOLDERS:
             _write_folder(files[kind], FOLDERS[kind](plan), f"lib{plan.name}.a", contents["a"])
@@ -380,7 +388,7 @@ def _write(built: Built, machine: Target, path: Path, kinds: Sequence[str], real
         files,
         {e.name: _facts(plan, e) for e in plan.entries},
         plan.context_bytes,
-        sum(map(_code_bytes, objects)),
+        sum(map(wasm_code_bytes if machine.is_wasm else _code_bytes, objects)),
         plan.weight_bytes,
         plan.digest.hex(),
         reports,
@@ -417,18 +425,21 @@ def _facts(plan: LibraryPlan, entry: EntryPlan) -> EntryFacts:
 def _objects(built: Built, code: LlvmModule, machine: Target) -> list[bytes]:
     """Compile all object files of a library."""
     plan = built.plan
-    data = build_object(emit_data(plan) + machine.detection(plan.inner(MACHINE)), machine)
-    if not plan.is_beside:
+    data = build_object(emit_data(plan, not machine.is_wasm) + machine.detection(plan.inner(MACHINE)), machine)
+    if not plan.is_beside and not machine.is_wasm:
         data = fill(data, weights_section(plan), built.weights)
     pool = [build_object(emit_pool(machine, plan.inner("")), machine)] if plan.threads else []
     return [*split_objects(build_object(code, machine)), data, *pool]
 
 
 def _linked(
-    objects: Sequence[bytes], plan: LibraryPlan, machine: Target, library: str, kinds: Sequence[str]
+    objects: Sequence[bytes], built: Built, machine: Target, library: str, kinds: Sequence[str]
 ) -> dict[str, bytes]:
     """Link the object code of a library to files by kind."""
-    contents, supply = {}, builtins_for(machine, needs_libc=plan.threads)
+    plan, contents = built.plan, {}
+    supply = builtins_for(machine, needs_libc=plan.threads)
+    if "wasm" in kinds:
+        contents["wasm"] = wasm_module(objects, plan, built.weights, supply)
     if "so" in kinds:
         contents["so"] = link_shared(objects, plan.exports, soname=library, needed=_THREADS, supply=supply)
     if {"o", "a", *FOLDERS} & {*kinds}:

@@ -88,9 +88,11 @@ def data_of(plan: LibraryPlan) -> list[Datum]:
     return constants
 
 
-def emit_data(plan: LibraryPlan) -> str:
-    """Emit the LLVM text of the module that defines all constants."""
-    return "\n".join([f'target triple = "{plan.target.triple}"', *(d.definition for d in data_of(plan)), ""])
+def emit_data(plan: LibraryPlan, with_weights: bool = True) -> str:
+    """Emit the LLVM text of the module that defines all constants, ``with_weights`` as zeros."""
+    weights = "" if with_weights else plan.inner("weights")
+    constants = (d.definition for d in data_of(plan) if d.symbol != weights)
+    return "\n".join([f'target triple = "{plan.target.triple}"', *constants, ""])
 
 
 def _table(plan: LibraryPlan, name: str, arguments: Sequence[LibraryArgument]) -> list[Datum]:

@@ -13,7 +13,9 @@ from graphc.cli import console, targets
 from graphc.files.container import is_container
 from graphc.passes.pipeline import Arranged
 
-KINDS = ("so", "a", "o", "h", "c", "py", "hpp", "rs", "go", "fmu")
+WASM_KINDS = ("wasm", "js", "d.ts")
+"""Kinds of files of ``--target wasm``."""
+KINDS = ("so", "a", "o", "h", "c", "py", "hpp", "rs", "go", "fmu", *WASM_KINDS)
 """Suffixes of ``-o`` and names for ``--emit`` that mean a C library."""
 build_library = deferred("graphc.c_library.build:build_library")
 Prepared = tuple[Any, list[Any], Any, Arranged]
@@ -26,8 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--emit",
         metavar="KINDS",
-        help=f"files to write: some of {','.join(KINDS)} (default: the kind of -o, and h); hpp is a C++ header, "
-        "rs a Rust crate, go a Go package, fmu an FMI 3.0 co-simulation unit",
+        help=f"files to write: some of {','.join(KINDS)} (default: the kind of -o, and h; for net.wasm "
+        f"{','.join(WASM_KINDS)}, which need --target wasm); hpp is a C++ header, rs a Rust crate, go a Go package, "
+        "fmu an FMI 3.0 co-simulation unit",
     )
     group.add_argument(
         "--entry",

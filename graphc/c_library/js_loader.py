@@ -1,0 +1,354 @@
+"""JavaScript module that loads and calls a WebAssembly library, and its TypeScript types."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from graphc.base.errors import ArgumentError
+from graphc.base.sizes.size import is_size
+from graphc.base.sizes.size_terms import Atom, Dimension, Positive
+from graphc.c_library.c_header import signature
+from graphc.c_library.plan import HEADER_BYTES, STATUSES, EntryPlan, LibraryArgument, LibraryPlan, shape_text
+from graphc.files.container import ALIGNMENT
+
+_ARRAYS = {
+    **{"f64": "Float64Array", "f32": "Float32Array", "i64": "BigInt64Array", "i32": "Int32Array", "i16": "Int16Array"},
+    **{"i8": "Int8Array", "u8": "Uint8Array", "bool": "Uint8Array", "u16": "Uint16Array", "u32": "Uint32Array"},
+    **{"u64": "BigUint64Array", "f16": "Uint16Array", "bf16": "Uint16Array"},
+}
+"""Class of the arrays of each element type; f16 and bf16 are passed as their bits."""
+_METHODS = ("saveState", "loadState", "resetState", "constructor", "__proto__")
+"""Properties of the class Model, and of every object, that entries cannot be called."""
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+_RUNTIME = """\
+const align = (size) => Math.ceil(size / ALIGNMENT) * ALIGNMENT;
+
+/** An error of the library: `code` is its name, such as "ERROR_INDEX". */
+export class LibraryError extends Error {
+  constructor(code, text) {
+    super(text);
+    this.name = "LibraryError";
+    this.code = code;
+  }
+}
+
+/** The model with its states, in a memory of its own. */
+export class Model {
+  #functions;
+  #memory;
+  #context;
+  #free;
+
+  constructor(instance) {
+    this.#functions = instance.exports;
+    this.#memory = instance.exports.memory;
+    if (this.#text(this.#call("digest")) !== DIGEST) {
+      throw new Error(`${FILE} and its loader are of different builds`);
+    }
+    this.#context = align(instance.exports.heap.value >>> 0);
+    this.#free = align(this.#context + CONTEXT_BYTES);
+    this.#reserve(this.#free);
+    this.#check(this.#call("init", this.#context, BigInt(CONTEXT_BYTES)));
+    for (const name of Object.keys(ENTRIES)) {
+      this[name] = (inputs) => this.#run(name, inputs);
+    }
+  }
+
+  /** Copies the states, for `loadState` of any build of the same model. */
+  saveState() {
+    const end = this.#free + STATE_BYTES;
+    this.#reserve(end);
+    this.#check(this.#call("save_state", this.#context, this.#free, BigInt(STATE_BYTES)));
+    return new Uint8Array(this.#memory.buffer.slice(this.#free, end));
+  }
+
+  /** Restores the states that `saveState` has returned. */
+  loadState(state) {
+    this.#reserve(this.#free + state.length);
+    this.#bytes(this.#free, state.length).set(state);
+    this.#check(this.#call("load_state", this.#context, this.#free, BigInt(state.length)));
+  }
+
+  /** Restores the states that the model has at first. */
+  resetState() {
+    this.#check(this.#call("reset_state", this.#context));
+  }
+
+  #run(name, inputs) {
+    const entry = ENTRIES[name];
+    const sizes = sizesOf(name, entry, inputs);
+    const arrays = [
+      ...entry.inputs.map((argument) => checked(name, argument, sizes, inputs[argument.name])),
+      ...entry.outputs.map((argument) => ({ argument, bytes: bytesOf(argument, sizes) })),
+    ];
+    const dims = entry.dims.map((dim) => BigInt(sizes[dim]));
+    const arenaBytes = this.#call(`${name}_arena_size`, ...dims);
+    if (arenaBytes < 0n) this.#check(STATUSES.indexOf("ERROR_SIZE"));
+    const arena = this.#free;
+    let end = align(arena + Number(arenaBytes));
+    for (const array of arrays) {
+      array.address = end;
+      end = align(end + array.bytes);
+    }
+    this.#reserve(end);
+    for (const { data, address, bytes } of arrays) {
+      if (data) this.#bytes(address, bytes).set(new Uint8Array(data.buffer, data.byteOffset, bytes));
+    }
+    const addresses = arrays.map((array) => array.address);
+    this.#check(this.#call(name, this.#context, ...dims, ...addresses, arena, arenaBytes));
+    const results = {};
+    for (const { argument, address, bytes, data } of arrays) {
+      if (!data) results[argument.name] = new argument.type(this.#memory.buffer.slice(address, address + bytes));
+    }
+    return results;
+  }
+
+  #call(name, ...values) {
+    return this.#functions[`${PREFIX}_${name}`](...values);
+  }
+
+  #check(code) {
+    if (code) throw new LibraryError(STATUSES[code], this.#text(this.#call("error_text", code)));
+  }
+
+  #bytes(address, size) {
+    return new Uint8Array(this.#memory.buffer, address, size);
+  }
+
+  #text(address) {
+    const bytes = new Uint8Array(this.#memory.buffer, address >>> 0);
+    return new TextDecoder().decode(bytes.slice(0, bytes.indexOf(0)));
+  }
+
+  #reserve(end) {
+    const missing = end - this.#memory.buffer.byteLength;
+    if (missing <= 0) return;
+    try {
+      this.#memory.grow(Math.ceil(missing / 65536));
+    } catch {
+      throw new LibraryError("ERROR_MEMORY", `the memory cannot grow to ${end} bytes`);
+    }
+  }
+}
+
+const bytesOf = ({ type, shape }, sizes) => shape(sizes).reduce((a, b) => a * b, 1) * type.BYTES_PER_ELEMENT;
+
+/** The named dimensions of a call: passed by name, or computed from the lengths of inputs. */
+function sizesOf(name, entry, inputs) {
+  const names = entry.inputs.map((argument) => argument.name);
+  if (inputs === null || typeof inputs !== "object") {
+    throw new TypeError(`${name}: pass an object with ${[...names, ...entry.dims].join(", ")}`);
+  }
+  for (const key of Object.keys(inputs)) {
+    if (!names.includes(key) && !entry.dims.includes(key)) {
+      throw new TypeError(`${name} has no input ${key}, only ${[...names, ...entry.dims].join(", ")}`);
+    }
+  }
+  const sizes = {};
+  for (const dim of entry.dims) if (inputs[dim] !== undefined) sizes[dim] = Number(inputs[dim]);
+  for (const { dim, input, others } of entry.lengths) {
+    const count = inputs[input]?.length / others(sizes);
+    if (sizes[dim] === undefined && Number.isInteger(count)) sizes[dim] = count;
+  }
+  for (const dim of entry.dims) {
+    if (!Number.isInteger(sizes[dim])) {
+      throw new TypeError(`${name}: the lengths of the inputs do not determine ${dim}; pass ${dim} as a whole number`);
+    }
+  }
+  return sizes;
+}
+
+function checked(name, argument, sizes, data) {
+  const bytes = bytesOf(argument, sizes);
+  const length = bytes / argument.type.BYTES_PER_ELEMENT;
+  const what = `${argument.kind}[${argument.shape(sizes)}], a ${argument.type.name} of length ${length}`;
+  if (!ArrayBuffer.isView(data) || data[Symbol.toStringTag] !== argument.type.name) {
+    const actual = ArrayBuffer.isView(data) ? data[Symbol.toStringTag] : typeof data;
+    throw new TypeError(`${name}: ${argument.name} is ${what}, not ${actual}`);
+  }
+  if (data.byteLength !== bytes) {
+    throw new RangeError(`${name}: ${argument.name} is ${what}, not of length ${data.length}`);
+  }
+  return { argument, data, bytes };
+}
+
+async function instantiate(source) {
+  if (source instanceof WebAssembly.Module) return WebAssembly.instantiate(source);
+  let bytes = source;
+  if (typeof source === "string" || source instanceof URL) bytes = await read(source);
+  else if (!ArrayBuffer.isView(source) && !(source instanceof ArrayBuffer)) bytes = await bodyOf(source);
+  return (await WebAssembly.instantiate(bytes)).instance;
+}
+
+async function read(source) {
+  const url = new URL(source, import.meta.url);
+  if (url.protocol === "file:" && globalThis.process?.versions?.node) {
+    const files = await import(/* webpackIgnore: true */ /* @vite-ignore */ "node:fs/promises");
+    return files.readFile(url);
+  }
+  return bodyOf(await fetch(url));
+}
+
+async function bodyOf(response) {
+  if (!response.ok) throw new Error(`${response.url}: the server answers ${response.status}`);
+  return response.arrayBuffer();
+}
+"""
+
+
+def js_loader(plan: LibraryPlan, module: str) -> str:
+    """Return the text of an ES module; ``module`` is the name of the WebAssembly file in the same folder."""
+    _check_names(plan)
+    statuses = json.dumps([status.name for status in STATUSES])
+    return "\n".join(
+        [
+            f"// {plan.name}: a neural network as a WebAssembly module and its loader, made by graphc {plan.version}.",
+            "//",
+            *(f"//   {signature(entry)}" for entry in plan.entries),
+            "",
+            f"const FILE = {json.dumps(module)}, PREFIX = {json.dumps(plan.name)};",
+            f'const DIGEST = "{plan.digest.hex()}";',
+            f"const CONTEXT_BYTES = {plan.context_bytes}, STATE_BYTES = {HEADER_BYTES + plan.state_bytes};",
+            f"const ALIGNMENT = {ALIGNMENT};",
+            f"const STATUSES = {statuses};",
+            "const ENTRIES = {",
+            *map(_entry, plan.entries),
+            "};",
+            "",
+            _RUNTIME,
+            "/** Loads the module from its file, or from another address, response, bytes or compiled module. */",
+            f"export async function load(source = new URL({json.dumps(module)}, import.meta.url)) {{",
+            "  return new Model(await instantiate(source));",
+            "}",
+            "",
+        ]
+    )
+
+
+def _check_names(plan: LibraryPlan) -> None:
+    for entry in plan.entries:
+        if entry.name in _METHODS:
+            raise ArgumentError(
+                f"an entry cannot be called {entry.name!r}, which the loader in JavaScript defines",
+                remedy="rename the entry",
+            )
+
+
+def _key(name: str) -> str:
+    """Format the name of a property."""
+    return name if _IDENTIFIER.fullmatch(name) else json.dumps(name)
+
+
+def _entry(entry: EntryPlan) -> str:
+    dims = json.dumps([d.name for d in entry.dims])
+    lines = [f"  {_key(entry.name)}: {{", f"    dims: {dims},", *_lengths(entry)]
+    for title, arguments in (("inputs", entry.inputs), ("outputs", entry.outputs)):
+        lines += [f"    {title}: [", *(f"      {_argument(a)}," for a in arguments), "    ],"]
+    return "\n".join([*lines, "  },"])
+
+
+def _argument(argument: LibraryArgument) -> str:
+    spec = argument.spec
+    shape = ", ".join(map(_number, spec.shape))
+    fields = f"name: {json.dumps(spec.name)}, kind: {json.dumps(spec.dtype)}, type: {_ARRAYS[spec.dtype]}"
+    return f"{{ {fields}, shape: (d) => [{shape}] }}"
+
+
+def _lengths(entry: EntryPlan) -> list[str]:
+    """Return rules that compute a dimension from the length of an input with the other sizes of its shape.
+
+    A rule whose other sizes are unknown yields NaN, which the loader ignores.
+    """
+    rules = []
+    for argument in entry.inputs:
+        shape = argument.spec.shape
+        for position, size in enumerate(shape):
+            dimension = next((d for d in entry.dims if is_size(size) and str(size) == str(d)), None)
+            if dimension is not None:
+                others = " * ".join(map(_factor, (*shape[:position], *shape[position + 1 :]))) or "1"
+                fields = f"dim: {json.dumps(dimension.name)}, input: {json.dumps(argument.spec.name)}"
+                rules.append(f"      {{ {fields}, others: (d) => {others} }},")
+    return ["    lengths: [", *rules, "    ],"]
+
+
+def _factor(size: Any) -> str:
+    return f"({_number(size)})" if " " in _number(size) else _number(size)
+
+
+def _number(size: Any) -> str:
+    """Format a size as an expression of JavaScript, with the dimensions as properties of ``d``."""
+    if not is_size(size):
+        return str(int(size))
+    terms = []
+    for monomial, coefficient in size.terms:
+        factors = [_atom(atom) for atom, power in monomial for _ in range(power)]
+        if coefficient != 1 or not factors:
+            factors.insert(0, str(coefficient))
+        terms.append(" * ".join(factors))
+    return " + ".join(terms)
+
+
+def _atom(atom: Atom) -> str:
+    if isinstance(atom, Dimension):
+        return f"d.{atom.name}" if _IDENTIFIER.fullmatch(atom.name) else f"d[{json.dumps(atom.name)}]"
+    if isinstance(atom, Positive):
+        return f"Math.max({_number(atom.operand)}, 0)"
+    return f"Math.floor(({_number(atom.operand)}) / ({_number(atom.divisor)}))"
+
+
+# ---- types
+
+
+def js_types(plan: LibraryPlan) -> str:
+    """Return the text of the loader's TypeScript declarations."""
+    statuses = " | ".join(json.dumps(status.name) for status in STATUSES[1:])
+    lines = [f"// Types of the loader of {plan.name}, made by graphc {plan.version}.", ""]
+    for entry in plan.entries:
+        lines += [*_interface(entry, "Inputs", entry.inputs), *_interface(entry, "Outputs", entry.outputs)]
+    lines += ["/** The model with its states, in a memory of its own. */", "export declare class Model {"]
+    for entry in plan.entries:
+        lines.append(f"  {entry.name}(inputs: {_title(entry)}Inputs): {_title(entry)}Outputs;")
+    return "\n".join(
+        [
+            *lines,
+            "  /** Copies the states, for `loadState` of any build of the same model. */",
+            "  saveState(): Uint8Array;",
+            "  /** Restores the states that `saveState` has returned. */",
+            "  loadState(state: Uint8Array): void;",
+            "  /** Restores the states that the model has at first. */",
+            "  resetState(): void;",
+            "}",
+            "",
+            "/** An error of the library. */",
+            "export declare class LibraryError extends Error {",
+            f"  readonly code: {statuses};",
+            "}",
+            "",
+            "/** Loads the module from its file, or from another address, response, bytes or compiled module. */",
+            "export declare function load(",
+            "  source?: string | URL | Response | ArrayBuffer | ArrayBufferView | WebAssembly.Module,",
+            "): Promise<Model>;",
+            "",
+        ]
+    )
+
+
+def _title(entry: EntryPlan) -> str:
+    return "".join(word[:1].upper() + word[1:] for word in entry.name.split("_")) or entry.name
+
+
+def _interface(entry: EntryPlan, end: str, arguments: Sequence[LibraryArgument]) -> list[str]:
+    lines = [f"export interface {_title(entry)}{end} {{"]
+    for argument in arguments:
+        spec = argument.spec
+        lines.append(f"  /** {spec.dtype}[{shape_text(spec)}] */")
+        lines.append(f"  {_key(spec.name)}: {_ARRAYS[spec.dtype]};")
+    for dimension in entry.dims if end == "Inputs" else ():
+        low, high = dimension.low, dimension.high
+        lines.append(f"  /** {low} to {high}; may be left out where the length of an input determines it */")
+        lines.append(f"  {_key(dimension.name)}?: number;")
+    return [*lines, "}", ""]

@@ -1,0 +1,194 @@
+"""The loader in JavaScript: errors by name, states, named dimensions, sources, and its types."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphc
+from graphc import nn
+from graphc.base.errors import ArgumentError
+from graphc.c_library.build import build_library
+from tests.c_library.conftest import Built, run_tool, tool_or_skip
+from tests.c_library.node import call_in_node, run_script
+
+HEAD = """
+import {{ load, LibraryError }} from "./{name}.js";
+const net = await load();
+const results = [];
+const fails = (action) => {{
+  try {{ action(); }} catch (e) {{ results.push(`${{e.name}}: ${{e.message}}`); return; }}
+  results.push("no error");
+}};
+"""
+END = "\nconsole.log(JSON.stringify(results));"
+
+
+def run(library: Any, body: str) -> list[Any]:
+    """Return the entries of ``results`` that the body of a script has pushed."""
+    path = library.files["js"]
+    return json.loads(run_script(HEAD.format(name=path.stem) + body + END, path.parent))
+
+
+def wasm(built: Built, name: str) -> Any:
+    return built(name, ("wasm", "js", "d.ts"), target="wasm")
+
+
+def test_wrong_inputs_are_refused_by_name(built: Built):
+    results = run(
+        wasm(built, "policy"),
+        """
+        fails(() => net.run({ input: new Float32Array(16) }));
+        fails(() => net.run({ input: new Float64Array(17) }));
+        fails(() => net.run({ input: [1, 2] }));
+        fails(() => net.run({ x: new Float32Array(17) }));
+        fails(() => net.run({}));
+        fails(() => net.run());
+        """,
+    )
+    what = "run: input is f32[1,17], a Float32Array of length 17, not"
+    assert results == [
+        f"RangeError: {what} of length 16",
+        f"TypeError: {what} Float64Array",
+        f"TypeError: {what} object",
+        "TypeError: run has no input x, only input",
+        f"TypeError: {what} undefined",
+        "TypeError: run: pass an object with input",
+    ]
+
+
+def test_errors_of_the_library_have_its_text_and_code(built: Built):
+    results = run(
+        wasm(built, "bag"),
+        """
+        fails(() => net.run({ index: new BigInt64Array(8).fill(99n) }));
+        try { net.run({ index: new BigInt64Array(8).fill(-51n) }); }
+        catch (e) { results.push(e instanceof LibraryError, e.code); }
+        results.push(net.run({ index: new BigInt64Array(8) }).output.length);
+        """,
+    )
+    assert results[0].startswith("LibraryError: an index or label is out of range")
+    assert results[1:] == [True, "ERROR_INDEX", 16]
+
+
+def test_named_dimensions_follow_from_lengths_or_are_passed(built: Built):
+    results = run(
+        wasm(built, "sizes"),
+        """
+        const x = new Float32Array(2 * 3 * 8);
+        results.push(net.run({ x, batch: 2 })["output.0"].length, net.run({ x, time: 1 })["output.0"].length);
+        results.push(net.run({ x, batch: 2, time: 3 })["output.1"].length);
+        fails(() => net.run({ x }));
+        fails(() => net.run({ x, batch: 5 }));
+        fails(() => net.run({ x, batch: 3, time: 3 }));
+        fails(() => net.run({ x: new Float32Array(65 * 8), batch: 65 }));
+        """,
+    )
+    assert results[:3] == [6, 18, 32]
+    assert "do not determine batch; pass batch as a whole number" in results[3]
+    assert "do not determine time" in results[4] and results[5].startswith("RangeError: run: x is f32[3,3,8]")
+    assert results[6].startswith("LibraryError: the size of a named dimension is out of its range")
+
+
+def test_the_memory_grows_with_the_sizes_of_a_call(built: Built):
+    results = run(
+        wasm(built, "sizes"),
+        """
+        const small = net.run({ x: new Float32Array(8), batch: 1 });
+        net.run({ x: new Float32Array(64 * 500 * 8), batch: 64 });
+        const again = net.run({ x: new Float32Array(8), batch: 1 });
+        results.push(String(small["output.0"]) === String(again["output.0"]));
+        """,
+    )
+    assert results == [True]
+
+
+def test_states_are_saved_and_restored(built: Built):
+    results = run(
+        wasm(built, "decoder"),
+        """
+        const next = (token, model = net) => String(model.run({ token: new BigInt64Array([token]) }).output);
+        const first = next(7n), state = net.saveState(), second = next(3n), third = next(9n);
+        net.loadState(state);
+        results.push(next(3n) === second, next(9n) === third, next(9n) !== third);
+        net.resetState();
+        results.push(next(7n) === first);
+        const other = await load();
+        other.loadState(state);
+        results.push(next(3n, other) === second);
+        state[40] ^= 1;
+        fails(() => net.loadState(state));
+        fails(() => net.loadState(state.slice(0, 10)));
+        """,
+    )
+    assert results[:5] == [True] * 5
+    assert results[5] == "LibraryError: the saved state is not one of this model"
+    assert results[6] == "LibraryError: a context, arena or buffer is smaller than its size function says"
+
+
+def test_sources_are_files_bytes_modules_and_responses(built: Built):
+    results = run(
+        wasm(built, "policy"),
+        """
+        import { readFile } from "node:fs/promises";
+        const bytes = await readFile("policy.wasm");
+        const body = () => new Response(bytes, { headers: { "content-type": "application/wasm" } });
+        const sources = ["policy.wasm", new URL("policy.wasm", import.meta.url), bytes, bytes.buffer.slice(
+          bytes.byteOffset, bytes.byteOffset + bytes.length), new WebAssembly.Module(bytes), body()];
+        const input = new Float32Array(17).fill(0.5), expected = String(net.run({ input }).output);
+        for (const source of sources) results.push(String((await load(source)).run({ input }).output) === expected);
+        await load(new Response("", { status: 404 })).catch((e) => results.push(e.message));
+        """,
+    )
+    assert results == [True] * 6 + [": the server answers 404"]
+
+
+def test_the_module_of_another_build_is_refused(built: Built, tmp_path: Path):
+    policy, bag = wasm(built, "policy"), wasm(built, "bag")
+    shutil.copy(policy.files["wasm"], tmp_path / "policy.wasm")
+    text = policy.files["js"].read_text()
+    (tmp_path / "policy.js").write_text(text.replace(policy.digest, bag.digest))
+    script = 'import { load } from "./policy.js"; await load().catch((e) => console.log(e.message));'
+    assert run_script(script, tmp_path).strip() == "policy.wasm and its loader are of different builds"
+
+
+def test_sizes_may_be_expressions_of_dimensions(tmp_path: Path):
+    n = graphc.Dim("n", min=2, max=64)
+    net = nn.Sequential(nn.Conv1d(1, 2, 3, stride=2), nn.Flatten(1))
+    library = build_library(
+        net.eval(), graphc.zeros(1, 1, 9), path=tmp_path / "c.wasm", target="wasm", dims=[(1, 1, 2 * n + 1)]
+    )
+    assert "2 * d.n" in library.files["js"].read_text()
+    x = np.random.default_rng(0).standard_normal((1, 1, 21)).astype("f4")
+    ((output,),) = call_in_node(library, [("run", {"input": x, "n": np.int64(10)})])
+    with graphc.no_grad():
+        np.testing.assert_allclose(np.frombuffer(output, "f4"), net(graphc.tensor(x)).numpy().ravel(), 1e-5, 1e-6)
+
+
+def test_types_are_those_of_the_entries(built: Built):
+    text = wasm(built, "sizes").files["d.ts"].read_text()
+    assert "export interface RunInputs {\n  /** f32[batch,time,8] */\n  x: Float32Array;\n" in text
+    assert '  "output.0": Float32Array;' in text and "  batch?: number;" in text
+    assert "  run(inputs: RunInputs): RunOutputs;" in text
+
+
+def test_typescript_accepts_the_types(built: Built, tmp_path: Path):
+    compiler = tool_or_skip("tsc")
+    library = wasm(built, "sizes")
+    shutil.copy(library.files["d.ts"], tmp_path / "sizes.d.ts")
+    (tmp_path / "use.ts").write_text(
+        'import { load } from "./sizes.js";\nconst net = await load();\n'
+        'const y: Float32Array = net.run({ x: new Float32Array(8), batch: 1 })["output.0"];\nexport { y };\n'
+    )
+    run_tool(compiler, "--noEmit", "--strict", "--target", "es2022", "--module", "nodenext", tmp_path / "use.ts")
+
+
+def test_entries_have_no_name_of_the_loader(tmp_path: Path):
+    entries = {"saveState": graphc.Entry(nn.ReLU(), graphc.zeros(3))}
+    with pytest.raises(ArgumentError, match="'saveState', which the loader in JavaScript defines"):
+        build_library(entries, path=tmp_path / "net.wasm", target="wasm")

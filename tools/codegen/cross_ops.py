@@ -2,8 +2,9 @@
 
 ``python -m tools.codegen.cross_ops --target rv64gc`` builds one library of object code for a target, with an entry for
 each sample, and a C program that loads the library and calls the entries. That machine's ``cc`` compiles the program;
-qemu-user runs both if the target is another machine. The results are compared with the references of the ops. ``--count
-N --seed S`` draws N samples at random; the default is all of them. Exits 1 where a result differs.
+qemu-user runs both if the target is another machine. WebAssembly is one module that Node calls. The results are
+compared with the references of the ops. ``--count N --seed S`` draws N samples at random; the default is all of them.
+Exits 1 where a result differs.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import numpy as np
 import graphc.ops.registry as registry
 from graphc.base.dtypes import BY_NAME
 from graphc.checks.op_check import sample_graph
+from graphc.codegen.llvm.module import LlvmModule
 from graphc.codegen.machine.target import Target, architecture, host_target, named_targets, target_named
 from graphc.compiler.compile import manifest_of
 from graphc.compiler.linking import hide_names, link_library
@@ -32,6 +34,8 @@ from graphc.compiler.stages import Stages
 from graphc.files.manifest import Manifest
 from graphc.ir.graph.graph import Graph
 from graphc.ir.op import REGISTRY, OpDef, Sample, Trait
+from tools.codegen.wasm_ops import RUNNER as WASM_RUNNER
+from tools.codegen.wasm_ops import module_of, object_of
 
 assert registry.FAMILIES, "all ops"
 
@@ -93,7 +97,9 @@ class Program:
     expected: Sequence[np.ndarray]
     manifest: Manifest
     constants: np.ndarray
+    module: LlvmModule
     code: bytes
+    """Object code; empty for WebAssembly, whose programs get distinct names first."""
 
     def __str__(self) -> str:
         return self.title
@@ -135,11 +141,16 @@ def build_program(
     manifest, constants = manifest_of(stages.scheduled, "graphc_entry", target)
     if manifest.dims or any(buffer.cls == "status" for buffer in manifest.buffers):
         return None
-    return Program(title, operands, expected, manifest, constants, stages.object)
+    code = b"" if target.is_wasm else stages.object
+    return Program(title, operands, expected, manifest, constants, stages.module, code)
 
 
 def library_of(cases: Sequence[Program], target: Target) -> bytes:
-    """Return a shared library with an entry ``case_N`` for each."""
+    """Return a shared library, or a WebAssembly module, with an entry ``case_N`` for each."""
+    if target.is_wasm:
+        names = [f"case_{i}" for i in range(len(cases))]
+        objects = [object_of(case.module, name, target) for case, name in zip(cases, names, strict=True)]
+        return module_of(objects, names, target)
     objects = [hide_names(case.code, {"graphc_entry": f"case_{i}"}) for i, case in enumerate(cases)]
     return link_library(objects, [f"case_{i}" for i in range(len(cases))], target, soname="libcases.so")
 
@@ -160,8 +171,10 @@ def missing_tool(target: Target) -> str:
 
 
 def commands(target: Target) -> list[str]:
-    """Return the C compiler for a target's machine, and qemu for another machine than this."""
+    """Return the C compiler for a target's machine, and qemu for another machine than this; Node for WebAssembly."""
     name = architecture(target)
+    if target.is_wasm:
+        return ["node"]
     if name == architecture(host_target()):
         return ["cc"]
     return [f"{name}-linux-gnu-gcc", f"qemu-{name}"]
@@ -176,8 +189,12 @@ def processor(target: Target) -> str:
 
 def run(cases: Sequence[Program], target: Target, folder: Path) -> list[str]:
     """Run all cases in a folder; one line for each that differs from its reference. Raises CalledProcessError."""
-    (folder / "libcases.so").write_bytes(library_of(cases, target))
+    (folder / ("cases.wasm" if target.is_wasm else "libcases.so")).write_bytes(library_of(cases, target))
     (folder / "in").write_bytes(input_of(cases))
+    if target.is_wasm:
+        (folder / "runner.cjs").write_text(WASM_RUNNER)
+        subprocess.run(["node", "runner.cjs"], cwd=folder, check=True, timeout=LIMIT)
+        return compare(cases, (folder / "out").read_bytes())
     (folder / "runner.c").write_text(RUNNER)
     compiler, *emulator = commands(target)
     subprocess.run([compiler, "-O1", "-o", folder / "runner", folder / "runner.c", "-ldl"], check=True)

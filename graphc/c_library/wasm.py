@@ -22,7 +22,9 @@ def check_wasm_choices(kinds: Sequence[str], machine: Target, weights: str, real
     """Raise an error where kinds of files do not fit the target, or WebAssembly has no such option."""
     unfit = next((kind for kind in kinds if (kind in WASM_KINDS) is not machine.is_wasm), None)
     if unfit is not None:
-        remedy = f"choose emit from {', '.join(WASM_KINDS)}" if machine.is_wasm else "pass target='wasm'"
+        remedy = (
+            f"choose emit from {', '.join(WASM_KINDS)}" if machine.is_wasm else "pass target='wasm' (--target wasm)"
+        )
         raise ArgumentError(f"there is no file of kind {unfit!r} for {machine.triple}", remedy=remedy)
     if machine.is_wasm and weights == BESIDE:
         raise ArgumentError("a WebAssembly module contains its weights", remedy="pass weights='inside'")

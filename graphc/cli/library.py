@@ -73,6 +73,10 @@ def is_requested(options: argparse.Namespace) -> bool:
         raise console.UsageError(
             f"--emit: unknown kind of file {unknown[0]!r}", remedy=f"choose from {','.join(KINDS)}"
         )
+    kinds = (options.emit or Path(options.output).suffix[1:]).split(",")
+    wasm = next((kind for kind in kinds if kind in WASM_KINDS), "")
+    if library and wasm and options.machine.partition(":")[0] != "wasm":
+        raise console.UsageError(f"a file of kind {wasm} is WebAssembly", remedy="pass --target wasm")
     return library
 
 

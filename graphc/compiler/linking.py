@@ -43,12 +43,13 @@ def hide_names(code: bytes, exports: Mapping[str, str]) -> bytes:
     Programs whose functions have equal names can then be linked together. Raises CompileError for WebAssembly, whose
     objects are only linked to whole modules.
     """
-    if code.startswith(WASM):
+    objects = split_objects(code)
+    if objects[0].startswith(WASM):
         raise CompileError(
             "WebAssembly code exists as a module of a library only",
             remedy="pass --emit wasm,js to graphc compile, or call gc.build_library(..., target='wasm')",
         )
-    return merge_objects(split_objects(code), exports)
+    return merge_objects(objects, exports)
 
 
 def link_library(

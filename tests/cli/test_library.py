@@ -48,6 +48,7 @@ def test_a_library_is_made_of_a_model_file(models: Path, net: Path, tmp_path: Pa
         ("net.gcm", ["--threads"], "--threads applies only to C libraries"),
         ("net.gcm", ["--entry", "a"], "--entry applies only to C libraries"),
         ("net.so", ["--emit", "so,dll"], "unknown kind of file 'dll'"),
+        ("net.wasm", ["--native"], "--native does not apply to C libraries"),
     ],
 )
 def test_arguments_of_other_files_are_refused(
@@ -55,3 +56,16 @@ def test_arguments_of_other_files_are_refused(
 ):
     done = graphc("compile", f"{models}:Net", "--input", "x:f32[2,6]", "-o", tmp_path / output, *arguments)
     assert done.code == console.USAGE and message in done.err
+
+
+def test_webassembly_is_written_for_its_target(models: Path, tmp_path: Path, graphc: Graphc):
+    arguments = ["compile", f"{models}:Net", "--input", "x:f32[2,6]", "-o", tmp_path / "net.wasm"]
+    done = graphc(*arguments)
+    assert done.code == console.USAGE and "--target wasm" in done.err
+    done = graphc(*arguments, "--target", "wasm")
+    assert done.code == console.OK
+    assert {p.name for p in tmp_path.glob("net*")} == {"net.wasm", "net.js", "net.d.ts"}
+    done = graphc(*arguments, "--target", "wasm", "--strict-order", "--emit", "wasm", "--name", "other")
+    assert done.code == console.OK and "other_run: arena " in done.out
+    done = graphc(*arguments[:-1], tmp_path / "net.gcm", "--native", "--target", "wasm")
+    assert done.code != console.OK and "as a module of a library only" in done.err

@@ -156,14 +156,43 @@ class ScalarEmitter:
     def _fma(self, args: list[str], types: list[DType], result: DType, lanes: int) -> str:
         if self.target.fma or result.bits == 64:
             return self.call("llvm.fma", result, lanes, args)
-        # An f64 holds the product of two f32 exactly, so fmaf is not needed.
-        narrow, wide = register_type(result, lanes), register_type(float64, lanes)
+        if self.target.converts_pairs and lanes >= 4 and lanes & (lanes - 1) == 0:
+            return self._fma_in_halves(args, lanes)
+        total = self._fma_in_f64(args, lanes)
+        return self.line(f"fptrunc {register_type(float64, lanes)} {total} to {register_type(result, lanes)}")
+
+    def _fma_in_f64(self, args: list[str], lanes: int) -> str:
+        """Return the f64 that rounds to the multiply-add of f32. An f64 holds the product of two f32 exactly, so fmaf
+        is not needed."""
+        narrow, wide = register_type(float32, lanes), register_type(float64, lanes)
         a, b, c = (self.line(f"fpext {narrow} {x} to {wide}") for x in args)
         product = self.line(f"fmul {wide} {a}, {b}")
         total = self.line(f"fadd {wide} {product}, {c}")
-        if self.target.costs.strict_order:
-            total = self._to_odd(total, product, c, lanes)
-        return self.line(f"fptrunc {wide} {total} to {narrow}")
+        return self._to_odd(total, product, c, lanes) if self.target.costs.strict_order else total
+
+    def _fma_in_halves(self, args: list[str], lanes: int) -> str:
+        """Return the multiply-add of a vector of f32, computed in vectors of two f64."""
+        half = lanes // 2
+        low, high = ([*map(str, range(start, start + half))] for start in (0, half))
+        if lanes == 4:
+            totals = [self._fma_in_f64(self._picked(args, picks, lanes), half) for picks in (low, high)]
+            # NOTE: with zeros behind it, a pair is rounded by one instruction; by itself LLVM takes it apart.
+            zeros = ", ".join(f"i32 {i}" for i in range(lanes))
+            pairs = [
+                self.line(f"shufflevector <2 x double> {x}, <2 x double> zeroinitializer, <4 x i32> <{zeros}>")
+                for x in totals
+            ]
+            rounded = [self.line(f"fptrunc <4 x double> {pair} to <4 x float>") for pair in pairs]
+            picks, kind = "i32 0, i32 1, i32 4, i32 5", "<4 x float>"
+        else:
+            rounded = [self._fma_in_halves(self._picked(args, picks, lanes), half) for picks in (low, high)]
+            picks, kind = ", ".join(f"i32 {i}" for i in range(lanes)), f"<{half} x float>"
+        return self.line(f"shufflevector {kind} {rounded[0]}, {kind} {rounded[1]}, <{lanes} x i32> <{picks}>")
+
+    def _picked(self, vectors: list[str], picks: list[str], lanes: int) -> list[str]:
+        """Return the elements of vectors of f32 at some positions."""
+        kind, mask = f"<{lanes} x float>", ", ".join(f"i32 {i}" for i in picks)
+        return [self.line(f"shufflevector {kind} {x}, {kind} poison, <{len(picks)} x i32> <{mask}>") for x in vectors]
 
     def _to_odd(self, total: str, a: str, b: str, lanes: int) -> str:
         """Return the f64 sum of ``a`` and ``b`` rounded to odd, given the nearest one, ``total``.

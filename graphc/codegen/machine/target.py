@@ -78,6 +78,8 @@ class Target:
     AVX2 take about 20 operations on AMD processors up to Zen 3."""
     fma: bool = False
     """Whether fused multiply-add is one instruction."""
+    converts_pairs: bool = False
+    """Whether f32 become f64, and back, two at a time: LLVM takes longer vectors apart into their elements."""
     memory_operands: bool = False
     """Whether a multiply-add may read an operand from memory, which then takes no register."""
     tile_rows: int = 0

@@ -15,7 +15,15 @@ _FEATURES = "+bulk-memory,+bulk-memory-opt,+mutable-globals,+nontrapping-fptoint
 def describe(triple: str, cpu: str, features: str) -> Target:
     """Return the facts of an engine. Code names any number of locals; engines map them to the registers of their
     processor, at least 16 vectors on x86-64."""
-    return Target(triple=triple, cpu=cpu, features=features, vector_bytes=16, registers=16, costs=SIMD128)
+    return Target(
+        triple=triple,
+        cpu=cpu,
+        features=features,
+        vector_bytes=16,
+        registers=16,
+        converts_pairs=True,
+        costs=SIMD128,
+    )
 
 
 FAMILY = Family(

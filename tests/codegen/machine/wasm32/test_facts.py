@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import Any
 
+import graphc
 from graphc.codegen.machine.target import target_named
 from graphc.codegen.machine.wasm32.facts import FAMILY
 from graphc.compiler.stages import Stages
@@ -23,3 +26,14 @@ def test_products_take_vectors_and_call_no_function():
     assert {*re.findall(r"^\s+call\s+([\w.]+)", text, re.MULTILINE)} <= {
         *re.findall(r"^([\w.]+):$", text, re.MULTILINE)
     }
+
+
+def test_vectors_of_f32_become_f64_and_back_as_whole_vectors():
+    text = assembly(lambda x: x.exp())
+    assert "f64x2.promote_low_f32x4" in text and "f32x4.demote_f64x2_zero" in text
+    assert "f64.promote_f32" not in text and "f32.demote_f64" not in text
+
+
+def assembly(function: Callable[[Any], Any]) -> str:
+    graph = graphc.trace(function, graphc.zeros(8, 16))
+    return Stages(graph, target=target_named("wasm")).text("asm")

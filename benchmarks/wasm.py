@@ -1,0 +1,115 @@
+"""WebAssembly libraries in Node, beside the same nets as machine code of SSE2: ``python -m benchmarks.wasm``.
+
+The five nets of ``benchmarks.library``, batch 1: bytes of the module and of module and loader after gzip, time until
+the first result, and the median time of a call, in alternating rounds. The demo of the C library, which ``cc``
+compiles, measures SSE2: vectors of 16 bytes, as WebAssembly has.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import graphc
+from benchmarks.harness.results import format_table
+from benchmarks.library import NETS
+from graphc.c_library.build import build_library
+
+CALLS, ROUNDS = 2000, 5
+"""Calls of a round, after as many that let the engine optimize, and rounds, of which the median counts."""
+_SCRIPT = """
+const start = performance.now();
+const { load } = await import("./net.js");
+const input = Float32Array.from({ length: INPUTS }, (_, i) => Math.sin(i));
+const net = await load();
+net.run({ [NAME]: input });
+const first = performance.now() - start;
+const times = [];
+for (let i = -CALLS; i < CALLS; i++) {
+  const before = performance.now();
+  net.run({ [NAME]: input });
+  if (i >= 0) times.push(performance.now() - before);
+}
+times.sort((a, b) => a - b);
+console.log(JSON.stringify({ first, p50: 1000 * times[CALLS >> 1] }));
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.wasm", description=__doc__)
+    parser.add_argument("--calls", type=int, default=CALLS)
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args(argv)
+    for tool in ("node", "cc"):
+        if shutil.which(tool) is None:
+            print(f"{tool} is needed", file=sys.stderr)
+            return 2
+    figures = {name: _measure(name, options.calls, options.rounds) for name in NETS}
+    if options.json:
+        print(json.dumps(figures, indent=2))
+        return 0
+    rows = [
+        [
+            *(name, f"{f['weights']:,}", f"{f['module']:,}", f"{f['compressed']:,}", f"{f['first']:.1f}"),
+            *(f"{f['node']:.2f}", f"{f['sse2']:.2f}", f"{f['node'] / f['sse2']:.2f}"),
+        ]
+        for name, f in figures.items()
+    ]
+    titles = ["net", "weights B", "wasm B", "wasm+js gz B", "first ms", "node us", "sse2 us", "node / sse2"]
+    print(format_table(titles, rows))
+    return 0
+
+
+def _measure(name: str, calls: int, rounds: int) -> dict[str, float]:
+    make, shape = NETS[name]
+    graphc.manual_seed(0)
+    model, x = make().eval(), graphc.zeros(*shape)
+    with tempfile.TemporaryDirectory() as text:
+        folder = Path(text)
+        (folder / "package.json").write_text('{"type": "module"}')
+        wasm = build_library(model, x, path=folder / "net.wasm", target="wasm", name="net")
+        native = build_library(model, x, path=folder / "net.so", target="sse2", emit=("so", "h", "c"), name="net")
+        subprocess.run(["cc", "-O2", "net.c", "./net.so", "-Wl,-rpath,$ORIGIN", "-o", "demo"], cwd=folder, check=True)
+        node = _script(wasm.files["js"].read_text(), x.numpy().size, calls)
+        (folder / "run.mjs").write_text(node)
+        runs: list[tuple[dict[str, Any], float]] = []
+        for _ in range(rounds):
+            demo = _output(["./demo", f"--bench={calls}"], folder)
+            p50 = re.search(r"p50 ([\d.]+)", demo)
+            assert p50 is not None, demo
+            runs.append((json.loads(_output(["node", "run.mjs"], folder)), float(p50[1])))
+        files = [wasm.files[kind].read_bytes() for kind in ("wasm", "js")]
+    return {
+        "weights": native.weight_bytes,
+        "module": len(files[0]),
+        "compressed": sum(len(gzip.compress(content, 9)) for content in files),
+        "first": median(run["first"] for run, _ in runs),
+        "node": median(run["p50"] for run, _ in runs),
+        "sse2": median(p50 for _, p50 in runs),
+    }
+
+
+def _script(loader: str, inputs: int, calls: int) -> str:
+    name = re.search(r"inputs: \[\s*\{ name: (\"[^\"]*\")", loader)
+    assert name is not None, loader
+    constants = f"const NAME = {name[1]}, INPUTS = {inputs}, CALLS = {calls};"
+    return constants + _SCRIPT
+
+
+def _output(command: Sequence[str], folder: Path) -> str:
+    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -7,10 +7,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from graphc.base.dtypes import DType, bits_of, bool_, element, float32, float64, int32, int64, limits
+from graphc.base.dtypes import DType, bits_of, element, float32, float64, int32, int64, limits
 from graphc.base.errors import CompileError
 from graphc.codegen.llvm.angle import declare_reduction
 from graphc.codegen.llvm.module import Item
+from graphc.codegen.llvm.wide_fma import WideFma
 from graphc.codegen.machine.instruction import Instruction
 from graphc.codegen.machine.target import Target
 from graphc.ir.kernel.statements import Const
@@ -156,69 +157,8 @@ class ScalarEmitter:
     def _fma(self, args: list[str], types: list[DType], result: DType, lanes: int) -> str:
         if self.target.fma or result.bits == 64:
             return self.call("llvm.fma", result, lanes, args)
-        if self.target.converts_pairs and lanes >= 4 and lanes & (lanes - 1) == 0:
-            return self._fma_in_halves(args, lanes)
-        total = self._fma_in_f64(args, lanes)
-        return self.line(f"fptrunc {register_type(float64, lanes)} {total} to {register_type(result, lanes)}")
-
-    def _fma_in_f64(self, args: list[str], lanes: int) -> str:
-        """Return the f64 that rounds to the multiply-add of f32. An f64 holds the product of two f32 exactly, so fmaf
-        is not needed."""
-        narrow, wide = register_type(float32, lanes), register_type(float64, lanes)
-        a, b, c = (self.line(f"fpext {narrow} {x} to {wide}") for x in args)
-        product = self.line(f"fmul {wide} {a}, {b}")
-        total = self.line(f"fadd {wide} {product}, {c}")
-        return self._to_odd(total, product, c, lanes) if self.target.costs.strict_order else total
-
-    def _fma_in_halves(self, args: list[str], lanes: int) -> str:
-        """Return the multiply-add of a vector of f32, computed in vectors of two f64."""
-        half = lanes // 2
-        low, high = ([*map(str, range(start, start + half))] for start in (0, half))
-        if lanes == 4:
-            totals = [self._fma_in_f64(self._picked(args, picks, lanes), half) for picks in (low, high)]
-            # NOTE: with zeros behind it, a pair is rounded by one instruction; by itself LLVM takes it apart.
-            zeros = ", ".join(f"i32 {i}" for i in range(lanes))
-            pairs = [
-                self.line(f"shufflevector <2 x double> {x}, <2 x double> zeroinitializer, <4 x i32> <{zeros}>")
-                for x in totals
-            ]
-            rounded = [self.line(f"fptrunc <4 x double> {pair} to <4 x float>") for pair in pairs]
-            picks, kind = "i32 0, i32 1, i32 4, i32 5", "<4 x float>"
-        else:
-            rounded = [self._fma_in_halves(self._picked(args, picks, lanes), half) for picks in (low, high)]
-            picks, kind = ", ".join(f"i32 {i}" for i in range(lanes)), f"<{half} x float>"
-        return self.line(f"shufflevector {kind} {rounded[0]}, {kind} {rounded[1]}, <{lanes} x i32> <{picks}>")
-
-    def _picked(self, vectors: list[str], picks: list[str], lanes: int) -> list[str]:
-        """Return the elements of vectors of f32 at some positions."""
-        kind, mask = f"<{lanes} x float>", ", ".join(f"i32 {i}" for i in picks)
-        return [self.line(f"shufflevector {kind} {x}, {kind} poison, <{len(picks)} x i32> <{mask}>") for x in vectors]
-
-    def _to_odd(self, total: str, a: str, b: str, lanes: int) -> str:
-        """Return the f64 sum of ``a`` and ``b`` rounded to odd, given the nearest one, ``total``.
-
-        Rounded once more, to f32, it is the nearest f32 of the exact sum: an inexact odd number is never half way
-        between two f32. Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums", 2008.
-        """
-        kind, word = register_type(float64, lanes), register_type(int64, lanes)
-
-        def sub(x: str, y: str) -> str:
-            return self.line(f"fsub {kind} {x}, {y}")
-
-        added = sub(total, a)
-        error = self.line(f"fadd {kind} {sub(a, sub(total, added))}, {sub(b, added)}")
-        bits, sign = (self.line(f"bitcast {kind} {x} to {word}") for x in (total, error))
-        constants = [self.constant(n, int64, lanes) for n in (1, 63, 0)]
-        away = self.line(f"ashr {word} {self.line(f'xor {word} {bits}, {sign}')}, {constants[1]}")
-        step = self.line(f"or {word} {away}, {constants[0]}")
-        inexact = self.line(f"fcmp one {kind} {error}, {self.constant(0.0, float64, lanes)}")
-        last = self.line(f"and {word} {bits}, {constants[0]}")
-        even = self.line(f"icmp eq {word} {last}, {constants[2]}")
-        mask = register_type(bool_, lanes)
-        moves = self.line(f"and {mask} {inexact}, {even}")
-        moved = self.line(f"add {word} {bits}, {step}")
-        chosen = self.line(f"select {mask} {moves}, {word} {moved}, {word} {bits}")
-        return self.line(f"bitcast {word} {chosen} to {kind}")
+        exact = self.target.costs.strict_order
+        return WideFma(self.line, rounds_once=exact, in_halves=self.target.converts_pairs).text(args, lanes)
 
     def _not(self, args: list[str], types: list[DType], result: DType, lanes: int) -> str:
         ones = self.constant(True if result.kind == "b" else -1, result, lanes)

@@ -261,20 +261,19 @@ def build_library(
     library_path = Path(path)
     kinds = _kinds(library_path, emit)
     machine = _machine(strict_name(target) if strict_order else target)
-    _check_choices(weights, threads, realtime, machine)
-    check_wasm_choices(kinds, machine, weights, realtime)
+    _check_choices(kinds, weights, threads, realtime, machine)
     check_precision(precision)
     prefix = _prefix(library_path, name)
     stored = _without_texts(_content(model, examples, keyword_examples, dims, passes, precision, machine))
     sources = sources_of(stored, entries)
     library_code = build(sources, changing(stored, sources), Choices(prefix, machine, target, weights, threads))
-    if weights == INSIDE:
-        _check_size(library_code.weights.nbytes)
+    _check_size(library_code)
     return _write(library_code, machine, library_path, kinds, realtime)
 
 
-def _check_size(weight_bytes: int) -> None:
-    """Raise CompileError for weights that are too large to be inside a library."""
+def _check_size(built: Built) -> None:
+    """Raise CompileError for weights inside a library that are too large for it."""
+    weight_bytes = 0 if built.plan.is_beside else built.weights.nbytes
     if weight_bytes > LARGEST_INSIDE:
         raise CompileError(
             f"build_library: the weights take {weight_bytes} bytes, a library holds at most {LARGEST_INSIDE}",
@@ -308,7 +307,8 @@ def _machine(target: str) -> Target:
     return without_tiles(machine)
 
 
-def _check_choices(weights: str, threads: bool, realtime: bool, machine: Target) -> None:
+def _check_choices(kinds: Sequence[str], weights: str, threads: bool, realtime: bool, machine: Target) -> None:
+    check_wasm_choices(kinds, machine, weights, realtime)
     if threads and realtime:
         raise ArgumentError("threads wait for each other, which realtime=True forbids", remedy="pass threads=False")
     if weights not in (INSIDE, BESIDE):

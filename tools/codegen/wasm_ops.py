@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from graphc.codegen.link.wasm_module import link_wasm
 from graphc.codegen.llvm.build import build_object
-from graphc.codegen.llvm.module import Function, LlvmModule, prefixed
+from graphc.codegen.llvm.module import Function, Item, LlvmModule, prefixed
 from graphc.codegen.machine.linkage import ENTRY
 from graphc.codegen.machine.target import Target
 from graphc.compiler.linking import builtins_for
@@ -51,10 +51,11 @@ WebAssembly.instantiate(readFileSync("cases.wasm")).then(({ instance: { exports 
 def object_of(module: LlvmModule, name: str, target: Target) -> bytes:
     """Return the object code of a program, whose entry is called ``name``, and its other functions after it."""
     renamed = prefixed(module, f"{name}.")
-    items = []
+    items: list[Item] = []
     for item in renamed.items:
-        is_entry = isinstance(item, Function) and item.name == f"{name}.{ENTRY}"
-        items.append(replace(item, name=name, local=False) if is_entry else item)
+        if isinstance(item, Function) and item.name == f"{name}.{ENTRY}":
+            item = replace(item, name=name, local=False)
+        items.append(item)
     return build_object(LlvmModule(tuple(items)), target)
 
 

@@ -148,6 +148,30 @@ def test_sources_are_files_bytes_modules_and_responses(built: Built):
     assert results == [True] * 6 + [": the server answers 404"]
 
 
+def test_a_server_sends_the_module(built: Built):
+    results = run(
+        wasm(built, "policy"),
+        """
+        import { readFile } from "node:fs/promises";
+        import { createServer } from "node:http";
+        const bytes = await readFile("policy.wasm");
+        const server = createServer((request, response) => {
+          response.statusCode = request.url === "/policy.wasm" ? 200 : 404;
+          response.end(bytes);
+        });
+        await new Promise((ready) => server.listen(0, "127.0.0.1", ready));
+        const address = `http://127.0.0.1:${server.address().port}`;
+        const input = new Float32Array(17).fill(0.5);
+        const other = await load(`${address}/policy.wasm`);
+        results.push(String(other.run({ input }).output) === String(net.run({ input }).output));
+        await load(`${address}/absent.wasm`).catch((e) => results.push(e.message.replace(address, "")));
+        server.close();
+        server.closeAllConnections();
+        """,
+    )
+    assert results == [True, "/absent.wasm: the server answers 404"]
+
+
 def test_the_module_of_another_build_is_refused(built: Built, tmp_path: Path):
     policy, bag = wasm(built, "policy"), wasm(built, "bag")
     shutil.copy(policy.files["wasm"], tmp_path / "policy.wasm")

@@ -40,6 +40,7 @@ PAGES = [
     "docs/precision.md",
     "docs/cli.md",
     "docs/c_library.md",
+    "docs/webassembly.md",
     "docs/training.md",
     "docs/debugging.md",
     "docs/hooks.md",

@@ -53,7 +53,8 @@ def described(name: str, target: Target) -> dict[str, Any]:
     if architecture(target) == here.partition("-")[0]:
         spec = replace(spec, triple=here)  # fixed triples name no vendor and C library
     reason = "it is for a GPU: pass --device cuda" if gpu else runs_here(spec)
-    emulator = "" if gpu or not reason else f"qemu-{architecture(target)}"
+    runner = "node" if target.is_wasm else f"qemu-{architecture(target)}"
+    emulator = "" if gpu or not reason else runner
     return {
         "name": name,
         "triple": target.triple,

@@ -9,7 +9,7 @@ from graphc.codegen.machine.target import Family, Target
 from graphc.codegen.machine.wasm32.costs import SIMD128
 
 _TRIPLE, _CPU = "wasm32-unknown-unknown", "mvp"
-_FEATURES = "+bulk-memory,+bulk-memory-opt,+mutable-globals,+nontrapping-fptoint,+sign-ext,+simd128"
+_FEATURES = "+bulk-memory,+nontrapping-fptoint,+sign-ext,+simd128"
 
 
 def describe(triple: str, cpu: str, features: str) -> Target:

@@ -207,6 +207,75 @@ define hidden double @fma(double %x, double %y, double %z) #0 {{
   %ax = and i64 %bx, 9223372036854775807
   %ay = and i64 %by, 9223372036854775807
   %az = and i64 %bz, 9223372036854775807
+  ; Exponents from which no product or error of a sum overflows or becomes subnormal.
+  %fx = lshr i64 %ax, 52
+  %fy = lshr i64 %ay, 52
+  %fz = lshr i64 %az, 52
+  %gx = sub i64 %fx, 623
+  %gy = sub i64 %fy, 623
+  %gz = sub i64 %fz, 123
+  %inx = icmp ult i64 %gx, 801
+  %iny = icmp ult i64 %gy, 801
+  %inz = icmp ult i64 %gz, 1801
+  %noz = icmp eq i64 %az, 0
+  %term0 = or i1 %inz, %noz
+  %factors0 = and i1 %inx, %iny
+  %ordinary = and i1 %factors0, %term0
+  br i1 %ordinary, label %floats, label %general
+floats:
+  ; The product and two sums as unevaluated sums of two f64 (Dekker, Knuth). Their rests are added and rounded to odd,
+  ; which makes the last addition the only rounding: Boldo and Melquiond, "Emulation of a FMA and correctly rounded
+  ; sums", 2008.
+  %x.c = fmul double %x, 134217729.0
+  %x.d = fsub double %x.c, %x
+  %x.h = fsub double %x.c, %x.d
+  %x.l = fsub double %x, %x.h
+  %y.c = fmul double %y, 134217729.0
+  %y.d = fsub double %y.c, %y
+  %y.h = fsub double %y.c, %y.d
+  %y.l = fsub double %y, %y.h
+  %u.h = fmul double %x, %y
+  %u.0 = fmul double %x.h, %y.h
+  %u.1 = fmul double %x.h, %y.l
+  %u.2 = fmul double %x.l, %y.h
+  %u.3 = fmul double %x.l, %y.l
+  %u.4 = fsub double %u.0, %u.h
+  %u.5 = fadd double %u.4, %u.1
+  %u.6 = fadd double %u.5, %u.2
+  %u.l = fadd double %u.6, %u.3
+  %t.h = fadd double %z, %u.l
+  %t.b = fsub double %t.h, %z
+  %t.a = fsub double %t.h, %t.b
+  %t.eb = fsub double %u.l, %t.b
+  %t.ea = fsub double %z, %t.a
+  %t.l = fadd double %t.ea, %t.eb
+  %v.h = fadd double %u.h, %t.h
+  %v.b = fsub double %v.h, %u.h
+  %v.a = fsub double %v.h, %v.b
+  %v.eb = fsub double %t.h, %v.b
+  %v.ea = fsub double %u.h, %v.a
+  %v.l = fadd double %v.ea, %v.eb
+  %w.h = fadd double %t.l, %v.l
+  %w.b = fsub double %w.h, %t.l
+  %w.a = fsub double %w.h, %w.b
+  %w.eb = fsub double %v.l, %w.b
+  %w.ea = fsub double %t.l, %w.a
+  %w.l = fadd double %w.ea, %w.eb
+  %w.bits = bitcast double %w.h to i64
+  %w.rest = bitcast double %w.l to i64
+  %w.signs = xor i64 %w.bits, %w.rest
+  %w.away = ashr i64 %w.signs, 63
+  %w.step = or i64 %w.away, 1
+  %w.moved = add i64 %w.bits, %w.step
+  %w.inexact = fcmp one double %w.l, 0.0
+  %w.odd = trunc i64 %w.bits to i1
+  %w.even = xor i1 %w.odd, true
+  %w.moves = and i1 %w.inexact, %w.even
+  %w.chosen = select i1 %w.moves, i64 %w.moved, i64 %w.bits
+  %w.to_odd = bitcast i64 %w.chosen to double
+  %nearest = fadd double %v.h, %w.to_odd
+  ret double %nearest
+general:
   %endx = icmp uge i64 %ax, 9218868437227405312
   %endy = icmp uge i64 %ay, 9218868437227405312
   %endz = icmp uge i64 %az, 9218868437227405312

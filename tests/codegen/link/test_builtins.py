@@ -62,6 +62,10 @@ def operands(name: str) -> list[np.ndarray]:
         columns[0][:some] = random.standard_normal(some) * 2.0**-500
         columns[1][:some] = random.standard_normal(some) * 2.0 ** random.integers(-580, -500, some)
         columns[2][:some] = random.standard_normal(some) * 2.0 ** random.integers(-1074, -1010, some)
+        for column in columns[:2]:  # about the exponents from which fma computes in integers
+            column[-some:] = random.standard_normal(some) * 2.0 ** random.choice((-401, -400, 0, 399, 400), some)
+        product = columns[0][-some:] * columns[1][-some:]
+        columns[2][-some:] = -product * (1 + random.integers(-2, 3, some) * 2.0**-52)
     return columns
 
 

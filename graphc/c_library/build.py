@@ -15,6 +15,7 @@ from graphc.base.host_parts import check_numeric
 from graphc.base.records import dataclass
 from graphc.base.sizes.shape_patterns import Number, ShapePatterns
 from graphc.base.sizes.size import is_size
+from graphc.c_library.bare import bare_archive, check_bare_choices
 from graphc.c_library.c_demo import c_demo
 from graphc.c_library.c_header import c_header
 from graphc.c_library.cpp_header import cpp_header
@@ -31,6 +32,7 @@ from graphc.c_library.sources import changing, sources_of
 from graphc.c_library.wasm import WASM_KINDS, check_wasm_choices, wasm_code_bytes, wasm_module
 from graphc.calls.machine import strict_name
 from graphc.codegen.link.archive import write_archive
+from graphc.codegen.link.elf32 import is_elf32, read_contents
 from graphc.codegen.link.layout import SectionFlag
 from graphc.codegen.link.reader import read_object
 from graphc.codegen.link.relocatable import merge_objects
@@ -302,13 +304,14 @@ def _machine(target: str) -> Target:
         raise CompileError(
             f"a C library cannot contain code for {machine.cpu}", remedy="pass target='host', or another CPU"
         )
-    if "linux" not in machine.triple and not machine.is_wasm:
-        raise CompileError(f"build_library supports Linux and WebAssembly only, not {machine.triple}")
+    if "linux" not in machine.triple and not machine.is_wasm and not machine.is_bare:
+        raise CompileError(f"build_library supports Linux, WebAssembly and microcontrollers only, not {machine.triple}")
     return without_tiles(machine)
 
 
 def _check_choices(kinds: Sequence[str], weights: str, threads: bool, realtime: bool, machine: Target) -> None:
     check_wasm_choices(kinds, machine, weights, realtime)
+    check_bare_choices(kinds, machine, weights, realtime)
     if threads and realtime:
         raise ArgumentError("threads wait for each other, which realtime=True forbids", remedy="pass threads=False")
     if weights not in (INSIDE, BESIDE):
@@ -442,7 +445,9 @@ def _linked(
         contents["wasm"] = wasm_module(objects, plan, built.weights, supply)
     if "so" in kinds:
         contents["so"] = link_shared(objects, plan.exports, soname=library, needed=_THREADS, supply=supply)
-    if {"o", "a", *FOLDERS} & {*kinds}:
+    if machine.is_bare:
+        contents["a"] = bare_archive(plan.name, objects, builtins_for(machine))
+    elif {"o", "a", *FOLDERS} & {*kinds}:
         merged = merge_objects(objects, {name: name for name in plan.exports}, supply=supply)
         contents |= {"o": merged, "a": write_archive({f"{plan.name}.o": merged})}
     if "fmu" in kinds:
@@ -455,4 +460,6 @@ def _linked(
 
 
 def _code_bytes(code: bytes) -> int:
+    if is_elf32(code):
+        return read_contents(code).code_bytes
     return sum(s.nbytes for s in read_object(code).sections if s.flags & SectionFlag.EXECUTE)

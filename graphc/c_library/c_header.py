@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 
 from graphc.base.sizes.size import is_size
@@ -17,6 +18,8 @@ from graphc.c_library.plan import (
 from graphc.files.container import ALIGNMENT
 from graphc.runtime.threads import MAX_THREADS
 
+_SIZE_TYPE = re.compile(r"\bsize_t\b")
+"""A size has 64 bits on all machines."""
 _WIDTH = 100
 """Column limit of comments."""
 
@@ -36,7 +39,8 @@ def c_header(plan: LibraryPlan) -> str:
         _threads(plan) if plan.threads else "",
         f"#ifdef __cplusplus\n}}\n#endif\n\n#endif /* {guard} */",
     ]
-    return "\n".join(section for section in sections if section) + "\n"
+    text = "\n".join(section for section in sections if section) + "\n"
+    return _SIZE_TYPE.sub("uint64_t", text).replace("SIZE_MAX", "UINT64_MAX") if plan.is_bare else text
 
 
 def _comment(*lines: str) -> str:

@@ -153,7 +153,8 @@ SPIN_NS = 1_000_000
 _O_RDONLY_CLOEXEC, _SEEK_END, _PROT_READ, _MAP_PRIVATE = 0o2000000, 2, 1, 2
 """Values on Linux for x86-64, aarch64 and riscv64."""
 _NET: Parameter = ("ptr", "%net")
-_MEMCPY = "declare ptr @memcpy(ptr, ptr, i64)"
+_MEMCPY = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
+"""Becomes the function of C with the sizes of its machine."""
 Declarations = dict[str, Item]
 
 
@@ -238,7 +239,7 @@ def _copy_initial(w: GuardedWriter, plan: LibraryPlan, weights: str) -> None:
     if plan.state_bytes:
         w.declare("memcpy", _MEMCPY)
         source, states = w.offset(weights, plan.initial), w.offset("%net", CONTEXT_BYTES)
-        w.do(f"call ptr @memcpy(ptr {states}, ptr {source}, i64 {plan.state_bytes})")
+        w.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {states}, ptr {source}, i64 {plan.state_bytes}, i1 false)")
 
 
 def _require_header(w: GuardedWriter, plan: LibraryPlan, address: str, name: str, status: str) -> None:
@@ -268,7 +269,7 @@ def _save_state(plan: LibraryPlan, declarations: Declarations) -> Function:
     if plan.state_bytes:
         copies.append((w.offset("%buffer", HEADER_BYTES), w.offset("%net", CONTEXT_BYTES), plan.state_bytes))
     for to, source, nbytes in copies:
-        w.do(f"call ptr @memcpy(ptr {to}, ptr {source}, i64 {nbytes})")
+        w.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {source}, i64 {nbytes}, i1 false)")
     return w.function(plan.symbol("save_state"), _BUFFER)
 
 
@@ -285,7 +286,7 @@ def _load_state(plan: LibraryPlan, declarations: Declarations) -> Function:
     _require_header(w, plan, "%buffer", "state_header", "ERROR_STATE")
     if plan.state_bytes:
         source, states = w.offset("%buffer", HEADER_BYTES), w.offset("%net", CONTEXT_BYTES)
-        w.do(f"call ptr @memcpy(ptr {states}, ptr {source}, i64 {plan.state_bytes})")
+        w.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {states}, ptr {source}, i64 {plan.state_bytes}, i1 false)")
     return w.function(plan.symbol("load_state"), _BUFFER)
 
 

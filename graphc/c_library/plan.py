@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from graphc.base.dtypes import BY_NAME
 from graphc.base.records import dataclass
 from graphc.base.sizes.size import Dimension, is_size
+from graphc.codegen.machine.linkage import is_bare
 from graphc.files.manifest import Manifest, TargetSpec, TensorSpec
 from graphc.files.model_manifest import AssumptionSpec
 from graphc.runtime.threads import MAX_THREADS
@@ -219,6 +220,11 @@ class LibraryPlan:
     def is_beside(self) -> bool:
         """Check whether the weights are in a separate file."""
         return self.weights == BESIDE
+
+    @property
+    def is_bare(self) -> bool:
+        """Check whether the machine has no operating system, and addresses of 32 bits."""
+        return is_bare(self.target.triple)
 
     @cached_property
     def magic(self) -> int:

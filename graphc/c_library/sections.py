@@ -18,6 +18,7 @@ from graphc.c_library.plan import (
     number_or,
     shape_text,
 )
+from graphc.codegen.link.elf32 import is_elf32, section_start
 from graphc.files.container import ALIGNMENT
 
 STATE_MAGIC, WEIGHTS_MAGIC = b"\x89GCSTAT1", b"\x89GCWGHT1"
@@ -92,7 +93,9 @@ def emit_data(plan: LibraryPlan, with_weights: bool = True) -> str:
     """Emit the LLVM text of the module that defines all constants, ``with_weights`` as zeros."""
     weights = "" if with_weights else plan.inner("weights")
     constants = (d.definition for d in data_of(plan) if d.symbol != weights)
-    return "\n".join([f'target triple = "{plan.target.triple}"', *constants, ""])
+    # NOTE: LLVM states how numbers are passed in objects with functions only, and linkers compare that on Arm.
+    function = [f"define hidden void @{plan.inner('data')}() nounwind {{\n  ret void\n}}"] if plan.is_bare else []
+    return "\n".join([f'target triple = "{plan.target.triple}"', *constants, *function, ""])
 
 
 def _table(plan: LibraryPlan, name: str, arguments: Sequence[LibraryArgument]) -> list[Datum]:
@@ -119,15 +122,21 @@ def _bytes(symbol: str, data: bytes, align: int = 8) -> Datum:
     return Datum(symbol, f"[{len(data)} x i8]", f'c"{escaped}"', align)
 
 
+_NO_SECTION = "the object code has no section {} of {} bytes"
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 """A section header of ELF64: name, type, flags, address, offset, size, link, info, alignment, entry size."""
 
 
 def fill(code: bytes, section: str, data: np.ndarray) -> bytes:
-    """Return an ELF64 object file with ``data`` written into the section of this name and size.
+    """Return an ELF object file with ``data`` written into the section of this name and size.
 
     Raises CompileError if there is no such section.
     """
+    if is_elf32(code):
+        start = section_start(code, section, data.nbytes)
+        if start is not None:
+            return b"".join([code[:start], data.tobytes(), code[start + data.nbytes :]])
+        raise CompileError(_NO_SECTION.format(section, data.nbytes))
     (start,), (count, names) = struct.unpack_from("<Q", code, 40), struct.unpack_from("<HH", code, 60)
     headers = [_SECTION.unpack_from(code, start + number * _SECTION.size) for number in range(count)]
     texts = headers[names][4]
@@ -135,4 +144,4 @@ def fill(code: bytes, section: str, data: np.ndarray) -> bytes:
     for name, _, _, _, offset, size, *_ in headers:
         if code.startswith(section_name, texts + name) and size == data.nbytes:
             return b"".join([code[:offset], data.tobytes(), code[offset + size :]])
-    raise CompileError(f"the object code has no section {section} of {data.nbytes} bytes")
+    raise CompileError(_NO_SECTION.format(section, data.nbytes))

@@ -7,6 +7,7 @@ from functools import cache
 
 from graphc.base.errors import CompileError
 from graphc.codegen.link.builtins import builtin_text
+from graphc.codegen.link.elf32 import is_elf32
 from graphc.codegen.link.memory_functions import MEMORY_FUNCTIONS
 from graphc.codegen.link.relocatable import merge_objects
 from graphc.codegen.link.shared import LIBC, link_shared
@@ -48,6 +49,11 @@ def hide_names(code: bytes, exports: Mapping[str, str]) -> bytes:
         raise CompileError(
             "WebAssembly code exists as a module of a library only",
             remedy="pass --emit wasm,js to graphc compile, or call gc.build_library(..., target='wasm')",
+        )
+    if any(map(is_elf32, objects)):
+        raise CompileError(
+            "code for microcontrollers exists in a static library only",
+            remedy="pass -o net.a to graphc compile, or call gc.build_library(..., path='net.a')",
         )
     return merge_objects(objects, exports)
 

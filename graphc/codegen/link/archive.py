@@ -6,7 +6,8 @@ import struct
 from collections.abc import Mapping
 
 from graphc.codegen.link import layout
-from graphc.codegen.link.reader import Symbol, read_object
+from graphc.codegen.link.elf32 import is_elf32, read_contents
+from graphc.codegen.link.reader import read_object
 
 _MAGIC, _END, _HEADER = b"!<arch>\n", b"`\n", 60
 _INDEX, _NAMES = "/", "//"
@@ -17,7 +18,7 @@ _SHORT = 15
 def write_archive(members: Mapping[str, bytes]) -> bytes:
     """Return the archive of object files by name, in order, with an index of their global symbols. Equal members give
     equal bytes, because times, owners and permissions are constants. Raises ArtifactError for damaged object code."""
-    index = [(s.name, name) for name, code in members.items() for s in read_object(code).symbols if _is_seen(s)]
+    index = [(symbol, name) for name, code in members.items() for symbol in _seen(code)]
     strings = b"".join(symbol.encode() + b"\0" for symbol, _ in index)
     table, name_offsets = bytearray(), dict[str, int]()
     for name in members:
@@ -36,8 +37,12 @@ def write_archive(members: Mapping[str, bytes]) -> bytes:
     return b"".join((_MAGIC, _member(_INDEX, offsets + strings), names, *written))
 
 
-def _is_seen(symbol: Symbol) -> bool:
-    return symbol.section is not None and symbol.binding != layout.LOCAL
+def _seen(code: bytes) -> list[str]:
+    """Return the names that other files see."""
+    if is_elf32(code):
+        return list(read_contents(code).defined)
+    symbols = read_object(code).symbols
+    return [s.name for s in symbols if s.section is not None and s.binding != layout.LOCAL]
 
 
 def _even(size: int) -> int:

@@ -77,6 +77,11 @@ class Linkage:
     """(address of the stub, address of its GOT entry) -> code that jumps to the address in that entry."""
 
 
+def is_bare(triple: str) -> bool:
+    """Check whether a triple is that of a machine without an operating system."""
+    return "-none-" in triple
+
+
 @cache
 def _linkages() -> list[str]:
     """Return the names of the modules with linking rules, that of this machine's family first."""

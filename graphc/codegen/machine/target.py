@@ -18,7 +18,7 @@ from graphc.base.processor import STRICT
 from graphc.base.records import dataclass
 from graphc.codegen.machine.costs import DEFAULT, Costs
 from graphc.codegen.machine.instruction import Instruction
-from graphc.codegen.machine.linkage import Linkage
+from graphc.codegen.machine.linkage import Linkage, is_bare
 from graphc.codegen.machine.roofline import Roofline
 from graphc.codegen.machine.step import Reader
 from graphc.codegen.machine.tiles import Tiles
@@ -151,6 +151,11 @@ class Target:
         return family.relocation_model if family else "pic"
 
     @property
+    def is_bare(self) -> bool:
+        """Whether the machine is a microcontroller, without an operating system."""
+        return is_bare(self.triple)
+
+    @property
     def is_wasm(self) -> bool:
         """Whether the code is a WebAssembly module, which runs inside of another program."""
         return self.triple.startswith("wasm")
@@ -267,8 +272,9 @@ def in_strict_order(target: Target) -> Target:
 @cache
 def target_named(name: str) -> Target:
     """Return ``host``, or one of ``named_targets``: ``sse2``, ``avx2``, ``avx512`` (x86-64), ``neon``,
-    ``neon-dotprod``, ``neon-i8mm`` (aarch64), ``rv64gc`` or ``rv64gcv`` (riscv64), ``wasm`` (WebAssembly). The suffix
-    STRICT puts it in strict order. Raises CompileError for other names."""
+    ``neon-dotprod``, ``neon-i8mm`` (aarch64), ``rv64gc`` or ``rv64gcv`` (riscv64), ``wasm`` (WebAssembly),
+    ``cortex-m4``, ``cortex-m7`` or ``cortex-m55``. The suffix STRICT puts it in strict order. Raises CompileError for
+    other names."""
     initialize()
     if name.endswith(STRICT):
         return in_strict_order(target_named(name.removesuffix(STRICT)))

@@ -1,0 +1,172 @@
+"""Microcontrollers: flash, memory and instructions of nets on an emulated Cortex-M4, beside C code of another compiler.
+
+``python -m benchmarks.microcontroller [NET...]`` needs ``arm-none-eabi-gcc`` and ``qemu-system-arm``, and for the other
+compiler the package ``emx-onnx-cgen``, whose C code gcc compiles with ``-O3``. Both get the same ONNX file. Flash is
+code and weights without the program around; memory is static memory and stack. QEMU counts the instructions of a call;
+it does not know what each of them costs. ``--json`` prints everything.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import graphc as gc
+from benchmarks.harness.results import format_table
+from graphc import nn
+
+TARGET, BOARD = "cortex-m4", "mps2-an386"
+COMPILER = ("arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16", "-std=gnu11")
+COUNT_PER_TICK = 40
+COLUMNS = ("net", "compiler", "flash B", "memory B", "instructions", "difference")
+SCRIPT = """
+MEMORY { FLASH (rx) : ORIGIN = 0, LENGTH = 4M  RAM (rwx) : ORIGIN = 0x20000000, LENGTH = 4M }
+_estack = ORIGIN(RAM) + 1M;
+SECTIONS {
+  .text : { KEEP(*(.vectors)) *(.text*) *(.rodata*) *(.data.rel.ro*) *(.ARM.ex*) } > FLASH
+  .data : { *(.data*) } > RAM AT> FLASH
+  .bss : { *(.bss*) *(COMMON) _ebss = .; } > RAM
+}
+"""
+
+
+def policy() -> nn.Module:
+    return nn.Sequential(nn.Linear(17, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 6))
+
+
+def digits() -> nn.Module:
+    layers = nn.Conv2d(1, 8, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 16, 3, padding=1), nn.ReLU()
+    return nn.Sequential(*layers, nn.MaxPool2d(2), nn.Flatten(), nn.Linear(784, 10))
+
+
+NETS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...], int]] = {
+    "policy": (policy, (1, 17), 6),
+    "digits": (digits, (1, 1, 28, 28), 10),
+}
+"""Net, shape of its input, and number of outputs."""
+
+
+class Figures(NamedTuple):
+    """Measurements of a net by a compiler."""
+
+    flash: int
+    """Bytes of code and weights."""
+    memory: int
+    """Bytes of static memory and stack."""
+    instructions: int
+    """Instructions of a call."""
+    outputs: np.ndarray
+
+
+def own_code(model: nn.Module, shape: tuple[int, ...], folder: Path) -> tuple[str, list[Path]]:
+    """Return the C text of ``net`` by graphc, and the files to link."""
+    library = gc.build_library(model, gc.zeros(shape), path=folder / "own.a", emit=("a", "h"), target=TARGET)
+    text = f"""
+#include "own.h"
+static unsigned char context[{library.context_bytes}] __attribute__((aligned(64)));
+static unsigned char arena[{max(int(library.entries["run"].arena), 1)}] __attribute__((aligned(64)));
+int net(const float *input, float *output) {{
+    static int ready;
+    if (!ready) ready = own_init((own_t *)context, sizeof context) == 0;
+    return own_run((own_t *)context, input, output, arena, sizeof arena);
+}}
+"""
+    return text, [library.files["a"]]
+
+
+def other_code(model: Path, shape: tuple[int, ...], outputs: int, folder: Path) -> tuple[str, list[Path]]:
+    """Return the C text of ``net`` by emx-onnx-cgen, and the files to link."""
+    tool = shutil.which("emx-onnx-cgen")
+    assert tool is not None
+    options = ("--large-temp-threshold", "0", "--model-name", "emx")
+    subprocess.run([tool, "compile", *options, str(model), str(folder / "emx.c")], check=True, capture_output=True)
+    sizes = "".join(f"[{n}]" for n in shape)
+    text = f"""
+void emx(const float input{sizes}, float output[1][{outputs}]);
+int net(const float *input, float *output) {{
+    emx((const void *)input, (void *)output);
+    return 0;
+}}
+"""
+    return text, [folder / "emx.c"]
+
+
+def measure(text: str, files: list[Path], count: int, outputs: int, folder: Path, runs: int = 20) -> Figures:
+    """Link the program, run it on the emulated board, and return what it prints."""
+    (folder / "net.c").write_text(text)
+    (folder / "board.ld").write_text(SCRIPT)
+    program = folder / "board.elf"
+    flags = (f"-DINPUT={count}", f"-DOUTPUT={outputs}", f"-DRUNS={runs}", f"-I{folder}", "-O3", "-ffunction-sections")
+    link = "-nostartfiles", "--specs=nosys.specs", "-T", str(folder / "board.ld"), "-Wl,--gc-sections", "-w"
+    sources = [str(Path(__file__).with_suffix(".c")), str(folder / "net.c"), *map(str, files)]
+    subprocess.run([*COMPILER, *flags, *link, *sources, "-lm", "-o", str(program)], check=True, capture_output=True)
+    empty = folder / "empty.elf"
+    (folder / "empty.c").write_text("int net(const float *input, float *output) { return output[0] = *input; }")
+    alone = [sources[0], str(folder / "empty.c")]
+    subprocess.run([*COMPILER, *flags, *link, *alone, "-o", str(empty)], check=True, capture_output=True)
+    command = ["qemu-system-arm", "-M", BOARD, "-nographic", "-semihosting", "-icount", "shift=0", "-kernel"]
+    done = subprocess.run([*command, str(program)], capture_output=True, text=True, timeout=300, check=True)
+    words = np.array([int(word, 16) for word in (done.stdout + done.stderr).split()], np.uint32)
+    *results, stack, ticks, code = words
+    if code:
+        raise RuntimeError(f"the net returned {code}")
+    sizes, own = _sizes(program), _sizes(empty)
+    return Figures(
+        sizes[0] - own[0], sizes[1] - own[1] + int(stack), int(ticks) * COUNT_PER_TICK // runs, _floats(results)
+    )
+
+
+def _floats(words: list[Any]) -> np.ndarray:
+    return np.array(words, np.uint32).view(np.float32)
+
+
+def _sizes(program: Path) -> tuple[int, int]:
+    """Return the bytes of a program in flash and in static memory."""
+    done = subprocess.run(["arm-none-eabi-size", str(program)], capture_output=True, text=True, check=True)
+    text, data, bss = map(int, done.stdout.splitlines()[1].split()[:3])
+    return text + data, data + bss
+
+
+def compare(name: str, folder: Path) -> dict[str, Figures]:
+    """Return the figures of a net, by compiler."""
+    make, shape, outputs = NETS[name]
+    gc.manual_seed(0)
+    model, count = make().eval(), int(np.prod(shape))
+    gc.export(model, gc.zeros(shape), path=folder / "net.onnx")
+    found = {"graphc": measure(*own_code(model, shape, folder), count, outputs, folder)}
+    if shutil.which("emx-onnx-cgen"):
+        found["emx-onnx-cgen"] = measure(
+            *other_code(folder / "net.onnx", shape, outputs, folder), count, outputs, folder
+        )
+    return found
+
+
+def main(arguments: list[str]) -> int:
+    """Print the table of all nets, or of those named."""
+    names = [name for name in arguments if name != "--json"] or list(NETS)
+    unknown = [name for name in names if name not in NETS]
+    if unknown:
+        print(f"unknown net {unknown[0]!r}: choose from {', '.join(NETS)}", file=sys.stderr)
+        return 2
+    rows, records = [], []
+    for name in names:
+        with tempfile.TemporaryDirectory() as folder:
+            found = compare(name, Path(folder))
+        for compiler, figures in found.items():
+            error = float(np.abs(figures.outputs - found["graphc"].outputs).max())
+            rows.append([name, compiler, *map(str, figures[:3]), f"{error:.1e}"])
+            records.append({"net": name, "compiler": compiler, **figures._asdict(), "outputs": error})
+    print(json.dumps(records) if "--json" in arguments else format_table(COLUMNS, rows))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

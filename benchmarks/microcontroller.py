@@ -105,7 +105,14 @@ def measure(text: str, files: list[Path], count: int, outputs: int, folder: Path
     (folder / "board.ld").write_text(SCRIPT)
     program = folder / "board.elf"
     flags = (f"-DINPUT={count}", f"-DOUTPUT={outputs}", f"-DRUNS={runs}", f"-I{folder}", "-O3", "-ffunction-sections")
-    link = "-nostartfiles", "--specs=nosys.specs", "-T", str(folder / "board.ld"), "-Wl,--gc-sections", "-w"
+    link = (
+        "-nostartfiles",
+        "--specs=nosys.specs",
+        "-T",
+        str(folder / "board.ld"),
+        "-Wl,--gc-sections,--no-warn-execstack",
+        "-w",
+    )
     sources = [str(Path(__file__).with_suffix(".c")), str(folder / "net.c"), *map(str, files)]
     subprocess.run([*COMPILER, *flags, *link, *sources, "-lm", "-o", str(program)], check=True, capture_output=True)
     empty = folder / "empty.elf"

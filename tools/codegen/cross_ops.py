@@ -34,6 +34,7 @@ from graphc.compiler.stages import Stages
 from graphc.files.manifest import Manifest
 from graphc.ir.graph.graph import Graph
 from graphc.ir.op import REGISTRY, OpDef, Sample, Trait
+from tools.codegen import board_ops
 from tools.codegen.wasm_ops import RUNNER as WASM_RUNNER
 from tools.codegen.wasm_ops import module_of, object_of
 
@@ -99,7 +100,7 @@ class Program:
     constants: np.ndarray
     module: LlvmModule
     code: bytes
-    """Object code; empty for WebAssembly, whose programs get distinct names first."""
+    """Object code; empty for WebAssembly and microcontrollers, whose programs get distinct names first."""
 
     def __str__(self) -> str:
         return self.title
@@ -141,7 +142,7 @@ def build_program(
     manifest, constants = manifest_of(stages.scheduled, "graphc_entry", target)
     if manifest.dims or any(buffer.cls == "status" for buffer in manifest.buffers):
         return None
-    code = b"" if target.is_wasm else stages.object
+    code = b"" if target.is_wasm or target.is_bare else stages.object
     return Program(title, operands, expected, manifest, constants, stages.module, code)
 
 
@@ -175,6 +176,8 @@ def commands(target: Target) -> list[str]:
     name = architecture(target)
     if target.is_wasm:
         return ["node"]
+    if target.is_bare:
+        return [*board_ops.TOOLS]
     if name == architecture(host_target()):
         return ["cc"]
     return [f"{name}-linux-gnu-gcc", f"qemu-{name}"]
@@ -189,6 +192,9 @@ def processor(target: Target) -> str:
 
 def run(cases: Sequence[Program], target: Target, folder: Path) -> list[str]:
     """Run all cases in a folder; one line for each that differs from its reference. Raises CalledProcessError."""
+    if target.is_bare:
+        objects = [object_of(case.module, f"case_{i}", target) for i, case in enumerate(cases)]
+        return compare(cases, board_ops.run_chunks(objects, lambda some: input_of(cases[some]), target, folder))
     (folder / ("cases.wasm" if target.is_wasm else "libcases.so")).write_bytes(library_of(cases, target))
     (folder / "in").write_bytes(input_of(cases))
     if target.is_wasm:
@@ -249,7 +255,7 @@ def command(
     Prints a line for each program that differs. Returns 1 where one does, and 2 where a tool is missing.
     """
     parser = argparse.ArgumentParser(description=description)
-    cpus = [name for name, target in named_targets().items() if target.gpu is None]
+    cpus = [n for n, t in named_targets().items() if t.gpu is None]
     parser.add_argument("--target", choices=cpus, required=True)
     number = "all" if count is None else count
     parser.add_argument("--count", type=int, default=count, help=f"number of {kind} to draw (default: {number})")

@@ -25,7 +25,9 @@ def test_a_stub_is_as_long_as_is_said_and_depends_on_the_distance(linkage: Linka
 
 def test_families_of_cpus_are_told_apart_by_their_machines():
     named = {id(f): f.named.values() for f in families()}
-    cpus = [targets for targets in named.values() if not any(t.gpu is not None or t.is_wasm or t.is_bare for t in targets)]
+    cpus = [
+        targets for targets in named.values() if not any(t.gpu is not None or t.is_wasm or t.is_bare for t in targets)
+    ]
     assert len({linkage.machine for linkage in LINKAGES}) == len(LINKAGES) == len(cpus)
     assert [linkage_of(linkage.machine) for linkage in LINKAGES] == LINKAGES
     assert linkage_of(3) is None

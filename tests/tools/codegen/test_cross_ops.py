@@ -16,7 +16,7 @@ from tools.codegen import cross_ops
 SAMPLES = 40
 
 
-@pytest.mark.parametrize("name", ["sse2", "neon", "neon-dotprod", "neon-i8mm", "rv64gc", "wasm"])
+@pytest.mark.parametrize("name", ["sse2", "neon", "neon-dotprod", "neon-i8mm", "rv64gc", "wasm", "cortex-m4"])
 def test_samples_give_what_their_references_give(name: str, tmp_path):
     target = target_named(name)
     if reason := cross_ops.missing_tool(target):

@@ -8,7 +8,11 @@ from graphc.codegen.llvm.build import emit_assembly
 from graphc.codegen.machine.target import target_named
 from graphc.codegen.machine.thumb.facts import FAMILY
 
-ADD = "define <4 x float> @f(<4 x float> %x, <4 x float> %y) nounwind {{\n  {line}\n  ret <4 x float> %r\n}}"
+ADD = """
+define <4 x float> @f(<4 x float> %x, <4 x float> %y) nounwind {
+  %r = fadd <4 x float> %x, %y
+  ret <4 x float> %r
+}"""
 
 
 @pytest.mark.parametrize("name", FAMILY.named)
@@ -19,9 +23,9 @@ def test_numbers_are_passed_in_registers_of_floats(name: str):
     assert target.is_bare and not target.has_pool
 
 
-def test_vectors_are_those_of_the_processor():
-    line = "%r = fadd <4 x float> %x, %y"
-    texts = {}
-    for name, target in FAMILY.named.items():
-        texts[name] = emit_assembly(f'target triple = "{target.triple}"\n{ADD.format(line=line)}', target)
-    assert texts["cortex-m4"].count("vadd.f32\ts") == 4 and "vadd.f32\tq" in texts["cortex-m55"]
+@pytest.mark.parametrize("name", FAMILY.named)
+def test_vectors_are_not_used(name: str):
+    """As LLVM compares them with NaN wrongly."""
+    target = target_named(name)
+    text = emit_assembly(f'target triple = "{target.triple}"\n{ADD}', target)
+    assert text.count("vadd.f32\ts") == 4 and "vadd.f32\tq" not in text

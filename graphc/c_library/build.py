@@ -23,6 +23,7 @@ from graphc.c_library.entries import Built, Choices, build
 from graphc.c_library.fmu import FMI_EXPORTS, emit_fmu, fmu_archive, fmu_plan
 from graphc.c_library.functions import declared_data, emit_functions
 from graphc.c_library.go_package import go_package
+from graphc.c_library.html_demo import html_demo
 from graphc.c_library.identifiers import identifier
 from graphc.c_library.js_loader import js_loader, js_types
 from graphc.c_library.plan import BESIDE, CODES, HEADER_BYTES, INSIDE, MACHINE, EntryPlan, LibraryArgument, LibraryPlan
@@ -236,7 +237,7 @@ def build_library(
         path: one of the files to write; its stem names the others.
         emit: kinds of files: ``so`` (threads need libc), ``a``, ``o``, ``h``, ``c`` (a demo), ``py`` (a loader), for
             other languages ``hpp``, ``rs``, ``go`` and ``fmu`` (FMI 3.0); for ``target="wasm"`` ``wasm`` (a module),
-            ``js`` (its loader) and ``d.ts``. Default: that of ``path``, and ``h``; or all of the last three.
+            ``js`` (its loader), ``d.ts`` and ``html``. Default: that of ``path``, and ``h``; or all of the last four.
         name: prefix of the functions (default: the name of the file).
         entries: names of the entries of a model file to include (default: all).
         weights: ``"inside"`` the library, or ``"beside"`` it in a file mapped by the caller.
@@ -371,6 +372,7 @@ def _write(built: Built, machine: Target, path: Path, kinds: Sequence[str], real
         "hpp": lambda: cpp_header(plan, path.with_suffix(".hpp").name),
         "js": lambda: js_loader(plan, path.with_suffix(".wasm").name),
         "d.ts": lambda: js_types(plan),
+        "html": lambda: html_demo(plan, path.with_suffix(".js").name),
     }
     contents = {kind: texts[kind]().encode() for kind in kinds if kind in texts}
     objects = _objects(built, code, machine)

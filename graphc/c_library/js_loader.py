@@ -229,6 +229,11 @@ def js_loader(plan: LibraryPlan, module: str) -> str:
     )
 
 
+def js_array(dtype: str) -> str:
+    """Return the class of the typed arrays of an element type."""
+    return _ARRAYS[dtype]
+
+
 def _check_names(plan: LibraryPlan) -> None:
     for entry in plan.entries:
         if entry.name in _METHODS:
@@ -253,8 +258,8 @@ def _entry(entry: EntryPlan) -> str:
 
 def _argument(argument: LibraryArgument) -> str:
     spec = argument.spec
-    shape = ", ".join(map(_number, spec.shape))
-    fields = f"name: {json.dumps(spec.name)}, kind: {json.dumps(spec.dtype)}, type: {_ARRAYS[spec.dtype]}"
+    shape = ", ".join(map(js_size, spec.shape))
+    fields = f"name: {json.dumps(spec.name)}, kind: {json.dumps(spec.dtype)}, type: {js_array(spec.dtype)}"
     return f"{{ {fields}, shape: (d) => [{shape}] }}"
 
 
@@ -276,10 +281,10 @@ def _lengths(entry: EntryPlan) -> list[str]:
 
 
 def _factor(size: Any) -> str:
-    return f"({_number(size)})" if " " in _number(size) else _number(size)
+    return f"({js_size(size)})" if " " in js_size(size) else js_size(size)
 
 
-def _number(size: Any) -> str:
+def js_size(size: Any) -> str:
     """Format a size as an expression of JavaScript, with the dimensions as properties of ``d``."""
     if not is_size(size):
         return str(int(size))
@@ -296,8 +301,8 @@ def _atom(atom: Atom) -> str:
     if isinstance(atom, Dimension):
         return f"d.{atom.name}" if _IDENTIFIER.fullmatch(atom.name) else f"d[{json.dumps(atom.name)}]"
     if isinstance(atom, Positive):
-        return f"Math.max({_number(atom.operand)}, 0)"
-    return f"Math.floor(({_number(atom.operand)}) / ({_number(atom.divisor)}))"
+        return f"Math.max({js_size(atom.operand)}, 0)"
+    return f"Math.floor(({js_size(atom.operand)}) / ({js_size(atom.divisor)}))"
 
 
 # ---- types
@@ -346,7 +351,7 @@ def _interface(entry: EntryPlan, end: str, arguments: Sequence[LibraryArgument])
     for argument in arguments:
         spec = argument.spec
         lines.append(f"  /** {spec.dtype}[{shape_text(spec)}] */")
-        lines.append(f"  {_key(spec.name)}: {_ARRAYS[spec.dtype]};")
+        lines.append(f"  {_key(spec.name)}: {js_array(spec.dtype)};")
     for dimension in entry.dims if end == "Inputs" else ():
         low, high = dimension.low, dimension.high
         lines.append(f"  /** {low} to {high}; may be left out where the length of an input determines it */")

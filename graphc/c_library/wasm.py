@@ -13,7 +13,7 @@ from graphc.codegen.link.wasm_reader import read_wasm_object
 from graphc.codegen.machine.linkage import WORD
 from graphc.codegen.machine.target import Target
 
-WASM_KINDS = ("wasm", "js", "d.ts")
+WASM_KINDS = ("wasm", "js", "d.ts", "html")
 """Kinds of files for WebAssembly, which are also their suffixes: module, its loader in JavaScript, types of the
 loader."""
 

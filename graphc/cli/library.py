@@ -13,7 +13,7 @@ from graphc.cli import console, targets
 from graphc.files.container import is_container
 from graphc.passes.pipeline import Arranged
 
-WASM_KINDS = ("wasm", "js", "d.ts")
+WASM_KINDS = ("wasm", "js", "d.ts", "html")
 """Kinds of files of ``--target wasm``."""
 KINDS = ("so", "a", "o", "h", "c", "py", "hpp", "rs", "go", "fmu", *WASM_KINDS)
 """Suffixes of ``-o`` and names for ``--emit`` that mean a C library."""

@@ -353,7 +353,7 @@ def go_package(plan: LibraryPlan) -> dict[str, str]:
 
 def go_module(name: str) -> str:
     """Return the path of the module, which no package of Go itself has."""
-    return f"graphc.local/{name}"
+    return f"libraries.local/{name}"
 
 
 def _method_names(plan: LibraryPlan) -> list[MethodNames]:

@@ -74,7 +74,8 @@ function show(section, results) {
       if (i === first && shown.length > 1) row.className = "most";
       const bar = document.createElement("i");
       bar.style.width = `${most > 0 ? (120 * Math.abs(value)) / most : 0}px`;
-      for (const content of [`${name}[${i}]`, value.toPrecision(4), bar]) {
+      const text = Math.abs(value) < 1e-4 * most ? "0" : value.toPrecision(4);
+      for (const content of [`${name}[${i}]`, text, bar]) {
         row.insertCell().append(content);
       }
       rows.push(row);
@@ -100,7 +101,8 @@ function connect(name, section) {
       const taken = performance.now() - start;
       if (section.dataset.keeps !== "true") model.loadState(before);
       show(section, results);
-      state.textContent = `loaded in ${loaded.toFixed(1)} ms, call: ${taken.toFixed(2)} ms`;
+      const call = taken < 0.1 ? "less than 0.1" : taken.toFixed(1);
+      state.textContent = `loaded in ${loaded.toFixed(0)} ms, call: ${call} ms`;
       document.body.dataset.ready = "true";
     } catch (error) {
       state.textContent = String(error);

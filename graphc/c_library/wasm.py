@@ -15,7 +15,7 @@ from graphc.codegen.machine.target import Target
 
 WASM_KINDS = ("wasm", "js", "d.ts", "html")
 """Kinds of files for WebAssembly, which are also their suffixes: module, its loader in JavaScript, types of the
-loader."""
+loader, and a page that calls it."""
 
 
 def check_wasm_choices(kinds: Sequence[str], machine: Target, weights: str, realtime: bool) -> None:

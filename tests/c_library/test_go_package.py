@@ -22,7 +22,7 @@ import (
 	"os"
 	"runtime"
 
-	net "graphc.local/NAME"
+	net "libraries.local/NAME"
 )
 
 func must(err error) {
@@ -282,7 +282,7 @@ def test_a_library_of_another_build_is_refused(cache: Path, tmp_path: Path):
     source.write_text(source.read_text().replace(f'"{library.digest}"', f'"{"0" * 64}"'))
     text = """
     package main
-    import net "graphc.local/policy"
+    import net "libraries.local/policy"
     func main() { if _, err := net.New(); err != net.ErrBuild { panic(err) } }"""
     run_tool(program("policy", library, cache, text))
 

@@ -133,7 +133,7 @@ def test_equal_models_give_equal_bytes(tmp_path: Path):
         path.parent.mkdir()
         library = build_library(net.model(), *net.calls[0], path=path, target="wasm")
         contents.append([file.read_bytes() for file in library.files.values()])
-    assert contents[0] == contents[1] and [*library.files] == ["wasm", "js", "d.ts"]
+    assert contents[0] == contents[1] and [*library.files] == ["wasm", "js", "d.ts", "html"]
     assert library.weight_bytes < len(contents[0][0]) < library.weight_bytes + library.code_bytes + 8192
 
 

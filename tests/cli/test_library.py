@@ -64,7 +64,7 @@ def test_webassembly_is_written_for_its_target(models: Path, tmp_path: Path, gra
     assert done.code == console.USAGE and "--target wasm" in done.err
     done = graphc(*arguments, "--target", "wasm")
     assert done.code == console.OK
-    assert {p.name for p in tmp_path.glob("net*")} == {"net.wasm", "net.js", "net.d.ts"}
+    assert {p.name for p in tmp_path.glob("net*")} == {"net.wasm", "net.js", "net.d.ts", "net.html"}
     done = graphc(*arguments, "--target", "wasm", "--strict-order", "--emit", "wasm", "--name", "other")
     assert done.code == console.OK and "other_run: arena " in done.out
     done = graphc(*arguments[:-1], tmp_path / "net.gcm", "--native", "--target", "wasm")

@@ -2,7 +2,8 @@
 
 The five nets of ``benchmarks.library``, batch 1: bytes of the module and of module and loader after gzip, time until
 the first result, and the median time of a call, in alternating rounds. The demo of the C library, which ``cc``
-compiles, measures SSE2: vectors of 16 bytes, as WebAssembly has.
+compiles, measures SSE2: vectors of 16 bytes, as WebAssembly has. ``--onnxruntime-web FOLDER`` calls ONNX files of the
+nets by the npm package ``onnxruntime-web`` that is installed in that folder, with one thread, and compares results.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
+
+import numpy as np
 
 import graphc
 from benchmarks.harness.results import format_table
@@ -41,7 +44,29 @@ for (let i = -CALLS; i < CALLS; i++) {
   if (i >= 0) times.push(performance.now() - before);
 }
 times.sort((a, b) => a - b);
-console.log(JSON.stringify({ first, p50: 1000 * times[CALLS >> 1] }));
+const output = Array.from(Object.values(net.run({ [NAME]: input }))[0]);
+console.log(JSON.stringify({ first, p50: 1000 * times[CALLS >> 1], output }));
+"""
+
+_PEER = """
+import { readFileSync } from "node:fs";
+import * as ort from "onnxruntime-web";
+const start = performance.now();
+ort.env.wasm.numThreads = 1;
+const session = await ort.InferenceSession.create(readFileSync(FILE), { executionProviders: ["wasm"] });
+const input = Float32Array.from({ length: INPUTS }, (_, i) => Math.sin(i));
+const feeds = { [session.inputNames[0]]: new ort.Tensor("float32", input, SHAPE) };
+let results = await session.run(feeds);
+const first = performance.now() - start;
+const times = [];
+for (let i = -CALLS; i < CALLS; i++) {
+  const before = performance.now();
+  results = await session.run(feeds);
+  if (i >= 0) times.push(performance.now() - before);
+}
+times.sort((a, b) => a - b);
+const output = Array.from(results[session.outputNames[0]].data);
+console.log(JSON.stringify({ first, p50: 1000 * times[CALLS >> 1], output }));
 """
 
 
@@ -49,13 +74,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.wasm", description=__doc__)
     parser.add_argument("--calls", type=int, default=CALLS)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--onnxruntime-web", type=Path, metavar="FOLDER", help="folder with the package of npm")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(argv)
     for tool in ("node", "cc"):
         if shutil.which(tool) is None:
             print(f"{tool} is needed", file=sys.stderr)
             return 2
-    figures = {name: _measure(name, options.calls, options.rounds) for name in NETS}
+    peer = options.onnxruntime_web
+    figures = {name: _measure(name, options.calls, options.rounds, peer) for name in NETS}
     if options.json:
         print(json.dumps(figures, indent=2))
         return 0
@@ -63,15 +90,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         [
             *(name, f"{f['weights']:,}", f"{f['module']:,}", f"{f['compressed']:,}", f"{f['first']:.1f}"),
             *(f"{f['node']:.2f}", f"{f['sse2']:.2f}", f"{f['node'] / f['sse2']:.2f}"),
+            *([f"{f['peer first']:.0f}", f"{f['peer']:.2f}", f"{f['peer'] / f['node']:.1f}"] if peer else []),
         ]
         for name, f in figures.items()
     ]
     titles = ["net", "weights B", "wasm B", "wasm+js gz B", "first ms", "node us", "sse2 us", "node / sse2"]
+    titles += ["onnxruntime-web first ms", "onnxruntime-web us", "onnxruntime-web / node"] if peer else []
     print(format_table(titles, rows))
     return 0
 
 
-def _measure(name: str, calls: int, rounds: int) -> dict[str, float]:
+def _measure(name: str, calls: int, rounds: int, peer: Path | None) -> dict[str, float]:
     make, shape = NETS[name]
     graphc.manual_seed(0)
     model, x = make().eval(), graphc.zeros(*shape)
@@ -83,14 +112,25 @@ def _measure(name: str, calls: int, rounds: int) -> dict[str, float]:
         subprocess.run(["cc", "-O2", "net.c", "./net.so", "-Wl,-rpath,$ORIGIN", "-o", "demo"], cwd=folder, check=True)
         node = _script(wasm.files["js"].read_text(), x.numpy().size, calls)
         (folder / "run.mjs").write_text(node)
+        if peer is not None:
+            graphc.export(model, x, path=folder / "net.onnx")
+            (folder / "node_modules").symlink_to(peer.resolve() / "node_modules")
+            constants = f'const FILE = "net.onnx", INPUTS = {x.numpy().size}, SHAPE = {list(shape)}, CALLS = {calls};'
+            (folder / "peer.mjs").write_text(constants + _PEER)
         runs: list[tuple[dict[str, Any], float]] = []
+        peers: list[dict[str, Any]] = []
         for _ in range(rounds):
             demo = _output(["./demo", f"--bench={calls}"], folder)
             p50 = re.search(r"p50 ([\d.]+)", demo)
             assert p50 is not None, demo
             runs.append((json.loads(_output(["node", "run.mjs"], folder)), float(p50[1])))
+            if peer is not None:
+                peers.append(json.loads(_output(["node", "peer.mjs"], folder)))
+                np.testing.assert_allclose(runs[-1][0]["output"], peers[-1]["output"], rtol=1e-4, atol=1e-5)
         files = [wasm.files[kind].read_bytes() for kind in ("wasm", "js")]
+    others = {"peer first": median(r["first"] for r in peers), "peer": median(r["p50"] for r in peers)} if peers else {}
     return {
+        **others,
         "weights": native.weight_bytes,
         "module": len(files[0]),
         "compressed": sum(len(gzip.compress(content, 9)) for content in files),

@@ -7,6 +7,7 @@ from functools import cache
 
 from graphc.base.errors import CompileError
 from graphc.codegen.link.builtins import builtin_text
+from graphc.codegen.link.coff_reader import is_coff
 from graphc.codegen.link.elf32 import is_elf32
 from graphc.codegen.link.memory_functions import MEMORY_FUNCTIONS
 from graphc.codegen.link.relocatable import merge_objects
@@ -25,7 +26,7 @@ def builtins_for(target: Target, needs_libc: bool = True) -> Callable[[str], byt
     """
 
     def supply(name: str) -> bytes | None:
-        text = builtin_text(name, target.triple)
+        text = builtin_text(name, target.triple) or target.system_function(name) or None
         if text is None and name in MEMORY_FUNCTIONS and not needs_libc:
             text = f'target triple = "{target.triple}"\n{MEMORY_FUNCTIONS[name]}'
         return None if text is None else _built(text, target)
@@ -41,14 +42,19 @@ def _built(text: str, target: Target) -> bytes:
 def hide_names(code: bytes, exports: Mapping[str, str]) -> bytes:
     """Merge the output of ``build_object`` into one object file that exports only ``exports``, each under its new name.
 
-    Programs whose functions have equal names can then be linked together. Raises CompileError for WebAssembly, whose
-    objects are only linked to whole modules.
+    Programs whose functions have equal names can then be linked together. Raises CompileError for WebAssembly,
+    Windows, and microcontrollers, whose objects are only linked to whole libraries.
     """
     objects = split_objects(code)
     if objects[0].startswith(WASM):
         raise CompileError(
             "WebAssembly code exists as a module of a library only",
             remedy="pass --emit wasm,js to graphc compile, or call gc.build_library(..., target='wasm')",
+        )
+    if is_coff(objects[0]):
+        raise CompileError(
+            "code for Windows exists in a library only",
+            remedy="pass --emit dll,lib,h to graphc compile, or call gc.build_library(..., path='net.dll')",
         )
     if any(map(is_elf32, objects)):
         raise CompileError(

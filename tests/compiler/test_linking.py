@@ -11,6 +11,7 @@ import pytest
 
 from graphc.base.errors import CompileError
 from graphc.codegen.link.builtins import NAMES
+from graphc.codegen.link.coff_reader import read_coff
 from graphc.codegen.link.reader import read_object
 from graphc.codegen.link.wasm_reader import read_wasm_object
 from graphc.codegen.llvm.build import build_object
@@ -32,7 +33,11 @@ ROUNDING = """graph @rounding(%x: f32[3,17], %y: f64[5,7], %z: f64[5,7]) -> (f32
   %e = pow(%z, %c) : f64[5,7]
   return %b, %d, %e
 }"""
-CPUS = [name for name, target in named_targets().items() if target.gpu is None and not target.is_wasm]
+CPUS = [
+    name
+    for name, target in named_targets().items()
+    if not (target.gpu is not None or target.is_wasm or target.is_windows)
+]
 """Targets whose libraries are ELF files."""
 
 
@@ -89,6 +94,22 @@ def test_webassembly_has_the_same_functions_and_no_relocatable_objects():
         assert undefined <= {"__stack_pointer", "__multi3", "__ashlti3", "__lshrti3"}
     with pytest.raises(CompileError, match="as a module of a library only") as caught:
         hide_names(code, {function: function})
+    assert "build_library" in str(caught.value.remedy)
+
+
+def test_windows_has_the_same_functions_and_a_probe_of_stack_pages():
+    target = target_named("windows-sse2")
+    supply = builtins_for(target)
+    for function in sorted({*NAMES, "__chkstk"}):
+        code = supply(function)
+        assert code is not None and function in {s.name for s in read_coff(code).symbols if s.section}
+    assert builtins_for(target_named("sse2"))("__chkstk") is None
+
+
+def test_object_code_for_windows_exists_in_a_library_only():
+    code = build_object("define void @f() {\n  ret void\n}\n", target_named("windows-sse2"))
+    with pytest.raises(CompileError, match="in a library only") as caught:
+        hide_names(code, {"f": "g"})
     assert "build_library" in str(caught.value.remedy)
 
 

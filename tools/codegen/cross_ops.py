@@ -142,7 +142,7 @@ def build_program(
     manifest, constants = manifest_of(stages.scheduled, "graphc_entry", target)
     if manifest.dims or any(buffer.cls == "status" for buffer in manifest.buffers):
         return None
-    code = b"" if target.is_wasm or target.is_bare else stages.object
+    code = b"" if target.is_wasm or target.is_windows or target.is_bare else stages.object
     return Program(title, operands, expected, manifest, constants, stages.module, code)
 
 
@@ -255,7 +255,7 @@ def command(
     Prints a line for each program that differs. Returns 1 where one does, and 2 where a tool is missing.
     """
     parser = argparse.ArgumentParser(description=description)
-    cpus = [n for n, t in named_targets().items() if t.gpu is None]
+    cpus = [n for n, t in named_targets().items() if t.gpu is None and not t.is_windows]
     parser.add_argument("--target", choices=cpus, required=True)
     number = "all" if count is None else count
     parser.add_argument("--count", type=int, default=count, help=f"number of {kind} to draw (default: {number})")

@@ -50,11 +50,9 @@ def run(options: argparse.Namespace) -> int:
 def described(name: str, target: Target) -> dict[str, Any]:
     """Return the fields of a target."""
     gpu, spec, here = target.gpu is not None, target_spec(target), host().triple
-    if architecture(target) == here.partition("-")[0]:
+    if architecture(target) == here.partition("-")[0] and not target.is_windows:
         spec = replace(spec, triple=here)  # fixed triples name no vendor and C library
     reason = "it is for a GPU: pass --device cuda" if gpu else runs_here(spec)
-    runner = "node" if target.is_wasm else f"qemu-{architecture(target)}"
-    emulator = "" if gpu or not reason else runner
     return {
         "name": name,
         "triple": target.triple,
@@ -62,9 +60,17 @@ def described(name: str, target: Target) -> dict[str, Any]:
         "features": [feature.removeprefix("+") for feature in target.features.split(",") if feature.startswith("+")],
         "vector": 0 if gpu else target.vector_bytes,
         "runs": not reason,
-        "emulator": emulator if emulator and shutil.which(emulator) else "",
+        "emulator": "" if gpu or not reason else _emulator(target),
         "reason": reason,
     }
+
+
+def _emulator(target: Target) -> str:
+    """Return the installed program that runs code of a target; empty for none."""
+    programs = (f"qemu-{architecture(target)}",)
+    if target.is_windows or target.is_wasm:
+        programs = ("wine64", "wine") if target.is_windows else ("node",)
+    return next((program for program in programs if shutil.which(program)), "")
 
 
 def _needs(features: list[str]) -> str:

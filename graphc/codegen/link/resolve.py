@@ -51,11 +51,12 @@ def resolve(
     objects: Sequence[bytes],
     data: Mapping[str, bytes] = {},
     supply: Callable[[str], bytes | None] = lambda name: None,
+    read: Callable[[bytes], Object] = read_object,
 ) -> LinkUnit:
     """Read object files and resolve their symbols. ``data`` holds blocks by symbol name. ``supply`` returns the object
-    code of an undefined function, or None. Raises CompileError for a duplicate definition, and for files of different
-    machines."""
-    objects_read = [read_object(code) for code in objects]
+    code of an undefined function, or None. ``read`` reads an object file of their format. Raises CompileError for a
+    duplicate definition, and for files of different machines."""
+    objects_read = [read(code) for code in objects]
     if not objects_read:
         raise CompileError("there is no object code to link")
     blocks = [_block(name, contents) for name, contents in data.items()]
@@ -63,7 +64,7 @@ def resolve(
     requested = set[str]()
     while undefined := [name for name in program.missing if name not in requested]:
         requested.update(undefined)
-        objects_read += [read_object(code) for code in map(supply, undefined) if code is not None]
+        objects_read += [read(code) for code in map(supply, undefined) if code is not None]
         program = _program(objects_read, blocks)
     return program
 

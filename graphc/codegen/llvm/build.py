@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
+import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -155,7 +156,7 @@ def _threads() -> int:
 
 def _build(text: str, target: Target, quick: bool) -> bytes:
     with _lock:
-        module, machine = _parse(text), _machine(target, quick)
+        module, machine = _parse(_unwound(text) if target.is_windows else text), _machine(target, quick)
     # NOTE: llvmlite lets one thread at a time into LLVM. Modules with their own context and target machine may be
     # emitted concurrently, so this call bypasses llvmlite's lock.
     emit = getattr(binding.ffi.lib, "_lib", binding.ffi.lib).LLVMPY_TargetMachineEmitToMemory
@@ -171,6 +172,19 @@ def _build(text: str, target: Target, quick: bool) -> bytes:
         finally:
             binding.ffi.lib.LLVMPY_DisposeMemoryBuffer(buffer)
             module.close()
+
+
+def _unwound(text: str) -> str:
+    """Return a module whose functions get unwind tables. Windows needs one for each function that moves the stack
+    pointer, also where nothing is thrown: debuggers and handlers of faults walk the stack by them."""
+    lines = text.splitlines()
+    for number, line in enumerate(lines):
+        if line.startswith(("attributes #", "define ")) and " naked " not in line:
+            lines[number] = _NO_UNWIND.sub("nounwind uwtable", line, count=1)
+    return "\n".join(lines) + "\n"
+
+
+_NO_UNWIND = re.compile(r"\bnounwind\b")
 
 
 def emit_assembly(text: str, target: Target, quick: bool = False) -> str:

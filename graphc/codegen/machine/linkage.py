@@ -34,6 +34,9 @@ class Relocation:
     """(old content, value) -> new content, both unsigned."""
     limits: tuple[int, int] = (0, 0)
     """Least value that fits, and the first one beyond; equal numbers mean no limit."""
+    addend: int = 0
+    """Added to the addend of each relocation of this type, in formats whose types say how far behind the location the
+    instruction ends (COFF)."""
 
     def fits(self, value: int) -> bool:
         """Return whether a value fits."""
@@ -51,16 +54,18 @@ VALUES = {
     "got page": "the page of G + A less the page of P",
     "got absolute": "G + A, as with absolute",
     "pair": "the value of the relocation that stands at the address S, of which this holds the lower part",
+    "image": "S + A less the address of the image (COFF)",
+    "section": "S + A less the address of its section in the image (COFF)",
 }
 """Kinds of values. A symbol of another library has a stub; S is the stub's address."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Linkage:
-    """Linking rules of one family, from its ELF ABI."""
+    """Linking rules of one family, from its ELF ABI, or from its COFF ABI for Windows."""
 
     machine: int
-    """``e_machine`` of its files."""
+    """Number of the machine in the header of its files."""
     page_bytes: int
     """Bytes of the largest Linux pages there: sections with other permissions start on another page."""
     relocations: Mapping[int, Relocation]
@@ -96,6 +101,13 @@ def linkage_of(machine: int) -> Linkage | None:
     """Return the linking rules of object code by its ``e_machine``, without other facts of the family."""
     linkages = (import_module(name).LINKAGE for name in _linkages())
     return next((linkage for linkage in linkages if linkage.machine == machine), None)
+
+
+@cache
+def coff_linkage_of(machine: int) -> Linkage | None:
+    """Return the linking rules of COFF object code for Windows by the machine of its header."""
+    linkages = (getattr(import_module(name), "COFF", None) for name in _linkages())
+    return next((linkage for linkage in linkages if linkage is not None and linkage.machine == machine), None)
 
 
 def signed(bits: int) -> tuple[int, int]:

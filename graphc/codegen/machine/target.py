@@ -161,6 +161,17 @@ class Target:
         return self.triple.startswith("wasm")
 
     @property
+    def is_windows(self) -> bool:
+        """Whether the code is for Windows: COFF objects and the calling convention of Microsoft."""
+        return "windows" in self.triple
+
+    def system_function(self, name: str) -> str:
+        """Return LLVM text of a function that LLVM calls in code for the target's system; empty for other names."""
+        family = _family(self.triple) if self.is_windows else None
+        text = family.windows_functions.get(name, "") if family else ""
+        return f'target triple = "{self.triple}"\n{text}\n' if text else ""
+
+    @property
     def reduces_strength(self) -> bool:
         """Whether builds run LLVM's strength reduction of loops."""
         return "-disable-lsr" not in self.llvm_switches
@@ -196,6 +207,8 @@ class Family:
     """Detection of features at run time, see ``Target.detection``."""
     linkage: Linkage | None = None
     """Linking rules of their object code."""
+    windows_functions: Mapping[str, str] = field(default_factory=dict)
+    """LLVM text, without a triple, of functions that LLVM calls in code for Windows, by name."""
     llvm_switches: tuple[str, ...] = ()
     """LLVM's switches for passes of its code generator that were measured to gain nothing on emitted kernels."""
     relocation_model: str = "pic"
@@ -271,10 +284,10 @@ def in_strict_order(target: Target) -> Target:
 
 @cache
 def target_named(name: str) -> Target:
-    """Return ``host``, or one of ``named_targets``: ``sse2``, ``avx2``, ``avx512`` (x86-64), ``neon``,
-    ``neon-dotprod``, ``neon-i8mm`` (aarch64), ``rv64gc`` or ``rv64gcv`` (riscv64), ``wasm`` (WebAssembly),
-    ``cortex-m4``, ``cortex-m7`` or ``cortex-m55``. The suffix STRICT puts it in strict order. Raises CompileError for
-    other names."""
+    """Return ``host``, or one of ``named_targets``: ``sse2``, ``avx2``, ``avx512`` (x86-64), the same after
+    ``windows-``, ``neon``, ``neon-dotprod``, ``neon-i8mm`` (aarch64), ``rv64gc``, ``rv64gcv`` (riscv64), ``wasm``
+    (WebAssembly), ``cortex-m4``, ``cortex-m7`` or ``cortex-m55``. The suffix STRICT puts it in strict order. Raises
+    CompileError for other names."""
     initialize()
     if name.endswith(STRICT):
         return in_strict_order(target_named(name.removesuffix(STRICT)))

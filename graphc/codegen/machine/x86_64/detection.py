@@ -55,9 +55,12 @@ _AVX_STATE, _AVX512_STATE = 0x6, 0xE6
 """Bits of XCR0: 16- and 32-byte registers; for AVX-512 also masks and 64-byte registers."""
 
 
-_CPUID = bytes.fromhex("53 4989d0 89f8 89f1 0fa2 418900 41895804 41894808 4189500c 5b c3")
-"""Machine code of ``void (i32 leaf, i32 subleaf, ptr registers)``: push rbx; mov r8, rdx; mov eax, edi; mov ecx, esi;
-cpuid; mov [r8], eax; mov [r8+4], ebx; mov [r8+8], ecx; mov [r8+12], edx; pop rbx; ret."""
+_CONVENTION = "win64cc"
+"""Calling convention of CPUID's code, on every system. NOTE: a call by that of Linux may change XMM6 to XMM15, which
+code for Windows then saves first, by instructions that the processor may lack."""
+_CPUID = bytes.fromhex("53 89c8 89d1 0fa2 418900 41895804 41894808 4189500c 5b c3")
+"""Machine code of ``void (i32 leaf, i32 subleaf, ptr registers)``: push rbx; mov eax, ecx; mov ecx, edx; cpuid; mov
+[r8], eax; mov [r8+4], ebx; mov [r8+8], ecx; mov [r8+12], edx; pop rbx; ret."""
 _XGETBV = bytes.fromhex("31c9 0f01d0 c3")
 """Machine code of ``i32 ()``: xor ecx, ecx; xgetbv; ret."""
 
@@ -89,7 +92,7 @@ def emit_detection(features: str, name: str) -> str:
         lines += [f"  %x.ok = icmp eq i32 %x.m, {mask}", "  br i1 %x.ok, label %has, label %lacks", "has:"]
     body = "\n".join([*lines, "  ret i1 true", "lacks:", "  ret i1 false"])
     functions = [
-        emit_machine_code(f"void @{name}.cpuid(i32, i32, ptr)", _CPUID),
+        emit_machine_code(f"{_CONVENTION} void @{name}.cpuid(i32, i32, ptr)", _CPUID),
         *([emit_machine_code(f"i32 @{name}.xgetbv()", _XGETBV)] if vectors else []),
         f"define hidden i1 @{name}() nounwind {{\n{body}\n}}",
     ]
@@ -97,7 +100,7 @@ def emit_detection(features: str, name: str) -> str:
 
 
 def _ask(name: str, leaf: int, subleaf: int) -> str:
-    return f"  call void @{name}.cpuid(i32 {_signed(leaf)}, i32 {subleaf}, ptr %registers)"
+    return f"  call {_CONVENTION} void @{name}.cpuid(i32 {_signed(leaf)}, i32 {subleaf}, ptr %registers)"
 
 
 def _need(value: str, register: int, condition: str, mask: int = -1) -> list[str]:

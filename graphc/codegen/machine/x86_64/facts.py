@@ -12,11 +12,13 @@ from graphc.codegen.machine.x86_64.costs import AVX2, AVX512, SSE2, with_pairs
 from graphc.codegen.machine.x86_64.detection import emit_detection
 from graphc.codegen.machine.x86_64.instructions import INSTRUCTIONS, QUADS
 from graphc.codegen.machine.x86_64.linkage import LINKAGE
+from graphc.codegen.machine.x86_64.stack_probe import FUNCTIONS
 from graphc.codegen.machine.x86_64.steps import READER
 from graphc.codegen.machine.x86_64.tiles import FEATURES as TILE_FEATURES
 from graphc.codegen.machine.x86_64.tiles import TILES
 
-_TRIPLE = "x86_64-unknown-linux-gnu"
+_TRIPLES = {"": "x86_64-unknown-linux-gnu", "windows-": "x86_64-pc-windows-msvc"}
+"""Triples by the prefix of the names of their targets."""
 
 _LEVELS: tuple[tuple[frozenset[str], dict[str, Any]], ...] = (
     (
@@ -43,7 +45,7 @@ def describe(triple: str, cpu: str, features: str) -> Target:
         "registers": 16,
         "streams": 16,
         "memory_operands": True,
-        "waits": Waits(futex=202),
+        "waits": None if "windows" in triple else Waits(futex=202),
         "cycle_fence": "llvm.x86.sse2.lfence",
     }
     tiles = SIDE if on >= TILE_FEATURES and level is _LEVELS[0][1] else 0
@@ -55,7 +57,8 @@ def describe(triple: str, cpu: str, features: str) -> Target:
 FAMILY = Family(
     architectures=("x86_64",),
     named={
-        name: describe(_TRIPLE, level.cpu, ",".join(f"+{feature}" for feature in level.features))
+        f"{prefix}{name}": describe(triple, level.cpu, ",".join(f"+{feature}" for feature in level.features))
+        for prefix, triple in _TRIPLES.items()
         for name, level in LEVELS.items()
     },
     describe=describe,
@@ -64,6 +67,7 @@ FAMILY = Family(
     reader=READER,
     tiles=TILES,
     detection=emit_detection,
+    windows_functions=FUNCTIONS,
     # A third of the code generator's time. Loops step through addresses in the form that loads take, and the processor
     # reorders instructions itself. AArch64 has none: without LSR, its register blocks of 4 x 6 vectors spill. The
     # machine combiner reorders sums of integers for shorter chains, until register blocks of bytes spill.

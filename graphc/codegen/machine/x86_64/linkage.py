@@ -1,4 +1,4 @@
-"""Relocations of x86-64 (System V ABI, AMD64 supplement, section 4.4)."""
+"""Relocations of x86-64: ELF (System V ABI, AMD64 supplement, section 4.4), and COFF (Microsoft's PE specification)."""
 
 from __future__ import annotations
 
@@ -33,3 +33,31 @@ LINKAGE = Linkage(
     stub_bytes=8,
     stub=_stub,
 )
+
+
+def _no_stub(address: int, word: int) -> bytes:
+    """Return no code: a library for Windows imports nothing."""
+    return b""
+
+
+COFF = Linkage(
+    machine=0x8664,
+    page_bytes=4096,
+    relocations={
+        0: Relocation("IMAGE_REL_AMD64_ABSOLUTE", "nothing"),
+        1: Relocation("IMAGE_REL_AMD64_ADDR64", "address", 8),
+        3: Relocation("IMAGE_REL_AMD64_ADDR32NB", "image", 4, limits=(0, 1 << 32)),
+        4: Relocation("IMAGE_REL_AMD64_REL32", "relative", 4, limits=_NEAR, addend=-4),
+        **{
+            4 + n: Relocation(f"IMAGE_REL_AMD64_REL32_{n}", "relative", 4, limits=_NEAR, addend=-4 - n)
+            for n in range(1, 6)
+        },
+        11: Relocation("IMAGE_REL_AMD64_SECREL", "section", 4, limits=(0, 1 << 32)),
+    },
+    relative=10,
+    absolute=0,
+    slot=0,
+    stub_bytes=0,
+    stub=_no_stub,
+)
+"""Rules of COFF. ``relative`` is IMAGE_REL_BASED_DIR64, a type of base relocation."""

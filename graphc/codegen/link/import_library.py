@@ -1,0 +1,145 @@
+"""Import libraries for Windows: archives of records that say which functions and tables a DLL exports."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Collection
+
+from graphc.codegen.link.coff_layout import (
+    BIG_OBJECT,
+    FILE_HEADER,
+    LONG_NAME,
+    RELOCATION,
+    SECTION,
+    SYMBOL,
+    CoffFlag,
+    StorageClass,
+)
+
+_MAGIC, _END, _HEADER_BYTES = b"!<arch>\n", b"`\n", 60
+_LONGEST = 15
+"""Maximum bytes of a name in a member's header."""
+_IMPORT = struct.Struct("<4sHHIIHH")
+"""Identification, version, machine, time, bytes of the names, hint, type."""
+_CODE, _TABLE, _BY_NAME = 0, 1, 1 << 2
+"""Types of imports, and the flag of those that the loader finds by their name."""
+_DESCRIPTOR_BYTES, _WORD = 20, 8
+_NAME_FIELD, _ADDRESSES_FIELD = 12, 16
+"""Offsets in an import descriptor, whose first field is the address of the names to look up."""
+_IMAGE_RELATIVE = 3
+"""IMAGE_REL_AMD64_ADDR32NB."""
+_DATA = CoffFlag.CONTENTS | CoffFlag.READ | CoffFlag.WRITE
+_ALIGNMENT_SHIFT = 20
+
+
+def write_import_library(dll: str, exports: Collection[str], tables: Collection[str], machine: int) -> bytes:
+    """Return the import library of a DLL's ``exports``, of which ``tables`` are data: linkers of Microsoft and of mingw
+    read it. Equal arguments give equal bytes."""
+    stem = dll.rpartition(".")[0] or dll
+    last, descriptor, thunk = "__NULL_IMPORT_DESCRIPTOR", f"__IMPORT_DESCRIPTOR_{stem}", f"\x7f{stem}_NULL_THUNK_DATA"
+    members: list[tuple[list[str], bytes]] = [
+        ([descriptor], _descriptor(dll, machine, descriptor, (last, thunk))),
+        ([last], _zeros(machine, last, {".idata$3": _DESCRIPTOR_BYTES})),
+        ([thunk], _zeros(machine, thunk, {".idata$5": _WORD, ".idata$4": _WORD})),
+    ]
+    for name in sorted(exports):
+        symbols = [f"__imp_{name}"] if name in tables else [f"__imp_{name}", name]
+        members.append((symbols, _record(dll, name, _TABLE if name in tables else _CODE, machine)))
+    return _archive(dll, members)
+
+
+def _record(dll: str, name: str, kind: int, machine: int) -> bytes:
+    """Return the short form of the object file that imports a name."""
+    names = f"{name}\0{dll}\0".encode()
+    return _IMPORT.pack(BIG_OBJECT, 0, machine, 0, len(names), 0, kind | _BY_NAME) + names
+
+
+class _ObjectWriter:
+    """Object file of a few sections of data, for the import table."""
+
+    def __init__(self, machine: int):
+        self.machine = machine
+        self.sections: list[tuple[str, bytes, bytes, int]] = []
+        """Name, contents, relocations, alignment."""
+        self.symbols: list[bytes] = []
+        self.strings = bytearray(4)
+
+    def symbol(self, name: str, section: int, storage: StorageClass) -> int:
+        """Add a symbol at the start of a section, or an undefined one; return its number."""
+        text = name.encode()
+        if len(text) > 8:
+            text = LONG_NAME.pack(0, len(self.strings))
+            self.strings += name.encode() + b"\0"
+        self.symbols.append(SYMBOL.pack(text.ljust(8, b"\0"), 0, section, 0, storage, 0))
+        return len(self.symbols) - 1
+
+    def section(self, name: str, data: bytes, alignment: int, relocations: bytes = b"") -> int:
+        """Add a section and return its number."""
+        self.sections.append((name, data, relocations, alignment))
+        return len(self.sections)
+
+    def file(self) -> bytes:
+        """Return the bytes of the file."""
+        offset = FILE_HEADER.size + len(self.sections) * SECTION.size
+        headers, contents = [], []
+        for name, data, relocations, alignment in self.sections:
+            flags = _DATA | alignment.bit_length() << _ALIGNMENT_SHIFT
+            start, count = offset + len(data) if relocations else 0, len(relocations) // RELOCATION.size
+            headers.append(SECTION.pack(name.encode(), 0, 0, len(data), offset, start, 0, count, 0, flags))
+            contents += [data, relocations]
+            offset += len(data) + len(relocations)
+        struct.pack_into("<I", self.strings, 0, len(self.strings))
+        head = FILE_HEADER.pack(self.machine, len(self.sections), 0, offset, len(self.symbols), 0, 0)
+        return b"".join([head, *headers, *contents, *self.symbols, self.strings])
+
+
+def _descriptor(dll: str, machine: int, name: str, needed: Collection[str]) -> bytes:
+    """Return the object file with a DLL's import descriptor and its name; it requires the ends of both tables."""
+    writer = _ObjectWriter(machine)
+    writer.symbol(name, 1, StorageClass.EXTERNAL)
+    text = writer.symbol(".idata$6", 2, StorageClass.STATIC)
+    lookups, addresses = (writer.symbol(s, 0, StorageClass.SECTION) for s in (".idata$4", ".idata$5"))
+    for other in needed:
+        writer.symbol(other, 0, StorageClass.EXTERNAL)
+    fields = ((0, lookups), (_NAME_FIELD, text), (_ADDRESSES_FIELD, addresses))
+    relocations = b"".join(RELOCATION.pack(offset, symbol, _IMAGE_RELATIVE) for offset, symbol in fields)
+    writer.section(".idata$2", bytes(_DESCRIPTOR_BYTES), 4, relocations)
+    writer.section(".idata$6", dll.encode() + b"\0" * (2 - len(dll.encode()) % 2), 2)
+    return writer.file()
+
+
+def _zeros(machine: int, name: str, sections: dict[str, int]) -> bytes:
+    """Return the object file with the zeros at the end of a table, under a name."""
+    writer = _ObjectWriter(machine)
+    for section, nbytes in sections.items():
+        writer.section(section, bytes(nbytes), 8 if nbytes == _WORD else 4)
+    writer.symbol(name, 1, StorageClass.EXTERNAL)
+    return writer.file()
+
+
+def _archive(dll: str, members: list[tuple[list[str], bytes]]) -> bytes:
+    """Return the archive of members with their symbols, and both indices that Microsoft's format has."""
+    long_name = dll.encode() + b"\0" if len(dll.encode()) > _LONGEST else b""
+    head = "/0" if long_name else f"{dll}/"
+    names = [_member("//", long_name)] if long_name else []
+    symbols = [(symbol, number) for number, (own, _) in enumerate(members) for symbol in own]
+    texts = b"".join(symbol.encode() + b"\0" for symbol, _ in symbols)
+    by_name = sorted(symbols, key=lambda item: item[0].encode())
+    sorted_texts = b"".join(symbol.encode() + b"\0" for symbol, _ in by_name)
+    bodies = [_member(head, data) for _, data in members]
+    first_bytes = 4 + 4 * len(symbols) + len(texts)
+    second_bytes = 8 + 4 * len(members) + 2 * len(symbols) + len(sorted_texts)
+    start = len(_MAGIC) + sum(_HEADER_BYTES + size + size % 2 for size in (first_bytes, second_bytes))
+    offsets, start = [], start + sum(map(len, names))
+    for body in bodies:
+        offsets.append(start)
+        start += len(body)
+    first = struct.pack(f">{1 + len(symbols)}I", len(symbols), *(offsets[number] for _, number in symbols))
+    second = struct.pack(f"<{2 + len(members)}I", len(members), *offsets, len(symbols))
+    second += struct.pack(f"<{len(symbols)}H", *(number + 1 for _, number in by_name))
+    return b"".join([_MAGIC, _member("/", first + texts), _member("/", second + sorted_texts), *names, *bodies])
+
+
+def _member(name: str, data: bytes) -> bytes:
+    fields = name.ljust(16), "0".ljust(12), "0".ljust(6), "0".ljust(6), "644".ljust(8), str(len(data)).ljust(10)
+    return "".join(fields).encode() + _END + data + b"\n" * (len(data) % 2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from string import Template
@@ -31,8 +31,10 @@ from graphc.c_library.rust_crate import rust_crate
 from graphc.c_library.sections import WEIGHTS_MAGIC, data_of, emit_data, fill, header, weights_section
 from graphc.c_library.sources import changing, sources_of
 from graphc.c_library.wasm import WASM_KINDS, check_wasm_choices, wasm_code_bytes, wasm_module
+from graphc.c_library.windows import WINDOWS_KINDS, check_windows_choices, windows_code_bytes, windows_files
 from graphc.calls.machine import strict_name
 from graphc.codegen.link.archive import write_archive
+from graphc.codegen.link.coff_reader import fill_coff
 from graphc.codegen.link.elf32 import is_elf32, read_contents
 from graphc.codegen.link.layout import SectionFlag
 from graphc.codegen.link.reader import read_object
@@ -59,6 +61,7 @@ _TEXT = Template('''\
 """$name without graphc: its library through ctypes, with numpy alone. Written by graphc $version."""
 
 import ctypes
+import os
 import threading
 
 import numpy as np
@@ -72,7 +75,7 @@ def aligned(size):
 
 
 class Model:
-    def __init__(self, folder=__file__.rpartition("/")[0] or "."):
+    def __init__(self, folder=os.path.dirname(os.path.abspath(__file__))):
         self.c = ctypes.CDLL(f"{folder}/$library")
         self.c.${name}_digest.restype = self.c.${name}_error_text.restype = ctypes.c_char_p
         if self.c.${name}_digest() != b"$digest":
@@ -170,9 +173,9 @@ def _rules(entry: EntryPlan) -> dict[str, str]:
     return {**{d.name: d.name for d in entry.dims if d.name not in rules}, **rules}
 
 
-KINDS = ("so", "a", "o", "h", "c", "py", "hpp", "rs", "go", "fmu", *WASM_KINDS)
+KINDS = ("so", "a", "o", "h", "c", "py", "hpp", "rs", "go", "fmu", *WASM_KINDS, *WINDOWS_KINDS)
 """Kinds of files: libraries, object file, header, demo, loader, C++ header, Rust crate, Go package, FMI unit; and those
-of WebAssembly."""
+of WebAssembly and Windows."""
 FOLDERS = {"rs": rust_crate, "go": go_package}
 """Kinds that are folders, named ``STEM-KIND``: the function that returns their texts by path. Each has an archive."""
 _THREADS = ("libpthread.so.0", "libc.so.6")
@@ -236,8 +239,8 @@ def build_library(
         examples, keyword_examples: example arguments to trace ``model`` on, as for ``export``.
         path: one of the files to write; its stem names the others.
         emit: kinds of files: ``so`` (threads need libc), ``a``, ``o``, ``h``, ``c`` (a demo), ``py`` (a loader), for
-            other languages ``hpp``, ``rs``, ``go`` and ``fmu`` (FMI 3.0); for ``target="wasm"`` ``wasm`` (a module),
-            ``js`` (its loader), ``d.ts`` and ``html``. Default: that of ``path``, and ``h``; or all of the last four.
+            other languages ``hpp``, ``rs``, ``go``, ``fmu`` (FMI 3.0); for Windows ``dll``, ``lib``; for WebAssembly
+            ``wasm``, ``js``, ``d.ts``, ``html``. Default: that of ``path``, and ``h``; or all of the last four.
         name: prefix of the functions (default: the name of the file).
         entries: names of the entries of a model file to include (default: all).
         weights: ``"inside"`` the library, or ``"beside"`` it in a file mapped by the caller.
@@ -305,14 +308,17 @@ def _machine(target: str) -> Target:
         raise CompileError(
             f"a C library cannot contain code for {machine.cpu}", remedy="pass target='host', or another CPU"
         )
-    if "linux" not in machine.triple and not machine.is_wasm and not machine.is_bare:
-        raise CompileError(f"build_library supports Linux, WebAssembly and microcontrollers only, not {machine.triple}")
+    if not ("linux" in machine.triple or machine.is_wasm or machine.is_windows or machine.is_bare):
+        raise CompileError(
+            f"build_library supports Linux, Windows, WebAssembly and microcontrollers only, not {machine.triple}"
+        )
     return without_tiles(machine)
 
 
 def _check_choices(kinds: Sequence[str], weights: str, threads: bool, realtime: bool, machine: Target) -> None:
     check_wasm_choices(kinds, machine, weights, realtime)
     check_bare_choices(kinds, machine, weights, realtime)
+    check_windows_choices(kinds, machine, realtime)
     if threads and realtime:
         raise ArgumentError("threads wait for each other, which realtime=True forbids", remedy="pass threads=False")
     if weights not in (INSIDE, BESIDE):
@@ -364,7 +370,7 @@ def _write(built: Built, machine: Target, path: Path, kinds: Sequence[str], real
     weights = path.with_suffix(".weights")
     code = joined([emit_functions(plan), declared_data(plan), *built.modules])
     reports = {entry.name: _proof(plan, entry, code, machine) for entry in plan.entries if realtime}
-    library = path.with_suffix(".so").name
+    library = path.with_suffix(".dll" if machine.is_windows else ".so").name
     texts = {
         "h": lambda: c_header(plan),
         "c": lambda: c_demo(plan, path.stem, path.with_suffix(".h").name, library, weights.name),
@@ -393,7 +399,7 @@ def _write(built: Built, machine: Target, path: Path, kinds: Sequence[str], real
         files,
         {e.name: _facts(plan, e) for e in plan.entries},
         plan.context_bytes,
-        sum(map(wasm_code_bytes if machine.is_wasm else _code_bytes, objects)),
+        sum(map(_code_bytes_of(machine), objects)),
         plan.weight_bytes,
         plan.digest.hex(),
         reports,
@@ -432,7 +438,8 @@ def _objects(built: Built, code: LlvmModule, machine: Target) -> list[bytes]:
     plan = built.plan
     data = build_object(emit_data(plan, not machine.is_wasm) + machine.detection(plan.inner(MACHINE)), machine)
     if not plan.is_beside and not machine.is_wasm:
-        data = fill(data, weights_section(plan), built.weights)
+        fill_section = fill_coff if machine.is_windows else fill
+        data = fill_section(data, weights_section(plan), built.weights)
     pool = [build_object(emit_pool(machine, plan.inner("")), machine)] if plan.threads else []
     return [*split_objects(build_object(code, machine)), data, *pool]
 
@@ -443,6 +450,8 @@ def _linked(
     """Link the object code of a library to files by kind."""
     plan, contents = built.plan, {}
     supply = builtins_for(machine, needs_libc=plan.threads)
+    if {*WINDOWS_KINDS} & {*kinds}:
+        contents |= windows_files(objects, plan, library, supply)
     if "wasm" in kinds:
         contents["wasm"] = wasm_module(objects, plan, built.weights, supply)
     if "so" in kinds:
@@ -459,6 +468,13 @@ def _linked(
         unit = link_shared([*objects, functions], exports, soname=f"{plan.name}.so", needed=needed, supply=supply)
         contents["fmu"] = fmu_archive(fmu, unit)
     return contents
+
+
+def _code_bytes_of(machine: Target) -> Callable[[bytes], int]:
+    """Return the function that counts the bytes of machine code in an object file of a target."""
+    if machine.is_wasm:
+        return wasm_code_bytes
+    return windows_code_bytes if machine.is_windows else _code_bytes
 
 
 def _code_bytes(code: bytes) -> int:

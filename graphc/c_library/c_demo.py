@@ -14,7 +14,7 @@ from graphc.files.container import ALIGNMENT
 _HEAD = Template("""\
 /* Runs ${name} on seeded numbers and prints what comes out.
  *
- *   cc -O2 ${file}.c ${library} -o ${file} && ./${file} --seed=1
+ *   ${compile} --seed=1
  *
  * --seed=N       seed of the numbers (default: 1)
  * --bench=N      times N calls of each function
@@ -25,8 +25,7 @@ _HEAD = Template("""\
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
+${clock_header}
 #include "${header}"
 
 static uint32_t seed;
@@ -71,11 +70,9 @@ static uint32_t next(void) {
     return seed >> 8;
 }
 
+/* A time in microseconds. */
 static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec * 1e6 + (double)time.tv_nsec * 1e-3;
-}
+${clock}}
 
 static int smaller(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -88,6 +85,26 @@ static void tell(const char *what, double *times, int64_t count) {
            times[count / 2], times[(int64_t)((double)(count - 1) * 0.999)], times[count - 1], count);
 }
 """)
+_POSIX = {
+    "compile": "cc -O2 $file.c $library -o $file && ./$file",
+    "clock_header": "#include <time.h>\n",
+    "clock": """\
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec * 1e6 + (double)time.tv_nsec * 1e-3;
+""",
+}
+_WINDOWS = {
+    "compile": "cl /O2 $file.c $file.lib (or gcc -O2 $file.c $library -o $file.exe); $file.exe",
+    "clock_header": "#include <windows.h>\n",
+    "clock": """\
+    LARGE_INTEGER ticks, rate;
+    QueryPerformanceCounter(&ticks);
+    QueryPerformanceFrequency(&rate);
+    return (double)ticks.QuadPart * 1e6 / (double)rate.QuadPart;
+""",
+}
+"""Differing lines of the program on Linux and on Windows."""
 _FLOOR = """
 static int64_t floor_of(int64_t a, int64_t b) {
     return a / b - (a % b != 0 && (a < 0) != (b < 0));
@@ -135,6 +152,16 @@ _OPEN = Template("""\
     check("weights", ${name}_open_weights(text(count, arguments, "--weights=", "${weights}"), &weights, &size));
     check("init", ${name}_init(net, ${name}_context_size(), weights, size));
 """)
+_READ = Template("""\
+    FILE *file = fopen(text(count, arguments, "--weights=", "${weights}"), "rb");
+    void *weights = memory(${upper}_WEIGHTS_SIZE);
+    if (file == NULL || fread(weights, 1, ${upper}_WEIGHTS_SIZE, file) != ${upper}_WEIGHTS_SIZE) {
+        fprintf(stderr, "the file of weights cannot be read\\n");
+        return 1;
+    }
+    fclose(file);
+    check("init", ${name}_init(net, ${name}_context_size(), weights, ${upper}_WEIGHTS_SIZE));
+""")
 _INIT = Template("""\
     check("init", ${name}_init(net, ${name}_context_size()));
 """)
@@ -156,11 +183,11 @@ def c_demo(plan: LibraryPlan, file: str, header: str, library: str, weights: str
     options = [f" * --{name + '=N':12} size (default: {hint})" for name, hint in dims.items()]
     options += [f" * --weights=FILE (default: {weights})"] if plan.is_beside else []
     functions = "".join(_entry(entry, names) for entry in plan.entries)
-    head = _HEAD.substitute(
-        names, file=file, header=header, library=library, options="".join(f"\n{line}" for line in options)
-    )
+    system = _WINDOWS if plan.is_windows else _POSIX
+    lines = {key: Template(text).substitute(file=file, library=library) for key, text in system.items()}
+    head = _HEAD.substitute(names, header=header, options="".join(f"\n{line}" for line in options), **lines)
     runs = "".join(f"    run_{entry.name}(net, count, arguments);\n" for entry in plan.entries)
-    start = (_OPEN if plan.is_beside else _INIT).substitute(names)
+    start = (_OPEN if plan.opens_weights else _READ if plan.is_beside else _INIT).substitute(names)
     helpers = (_FLOOR if "floor_of(" in functions else "") + (_POSITIVE if "positive_part(" in functions else "")
     return head + helpers + functions + _MAIN.substitute(names, open=start, runs=runs)
 

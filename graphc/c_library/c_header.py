@@ -155,11 +155,15 @@ def _library(plan: LibraryPlan) -> str:
             f"The file of weights lies in memory at weights, aligned to {ALIGNMENT}, as long as the context is used.",
             "It holds no resource: its memory may be freed, and copied while no call uses it.",
         ),
-        f"int {n}_init({n}_t *net, size_t size, const void *weights, size_t weights_size);\n\n",
-        _comment("Maps a file into memory (open, mmap), and undoes that."),
-        f"int {n}_open_weights(const char *path, const void **weights, size_t *size);\n",
-        f"int {n}_close_weights(const void *weights, size_t size);\n",
+        f"int {n}_init({n}_t *net, size_t size, const void *weights, size_t weights_size);\n",
     ]
+    if plan.opens_weights:
+        pieces += [
+            "\n",
+            _comment("Maps a file into memory (open, mmap), and undoes that."),
+            f"int {n}_open_weights(const char *path, const void **weights, size_t *size);\n",
+            f"int {n}_close_weights(const void *weights, size_t size);\n",
+        ]
     return "".join(pieces)
 
 
@@ -189,8 +193,10 @@ def _entry(plan: LibraryPlan, entry: EntryPlan) -> str:
             pieces.append(_macros(plan, entry, argument))
     if not is_size(entry.arena):
         pieces.append(f"#define {macro(plan, entry, 'ARENA_SIZE')} {entry.arena}\n")
-    pieces += ["\n", f"extern const {plan.name}_tensor_t {n}_inputs[{len(entry.inputs) + 1}];\n"]
-    pieces += [f"extern const {plan.name}_tensor_t {n}_outputs[{len(entry.outputs) + 1}];\n\n"]
+    # NOTE: programs call a function of a DLL without this attribute, but do not find its data.
+    table = f"extern {'__declspec(dllimport) ' if plan.is_windows else ''}const {plan.name}_tensor_t"
+    pieces += ["\n", f"{table} {n}_inputs[{len(entry.inputs) + 1}];\n"]
+    pieces += [f"{table} {n}_outputs[{len(entry.outputs) + 1}];\n\n"]
     unfit = "; SIZE_MAX where sizes are out of range" if entry.dims else ""
     pieces += [_comment(f"Bytes of the arena of a call, aligned to {ALIGNMENT}{unfit}.")]
     pieces += [f"size_t {n}_arena_size({dims or 'void'});\n\n"]

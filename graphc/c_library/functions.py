@@ -165,7 +165,7 @@ def emit_functions(plan: LibraryPlan) -> LlvmModule:
     functions += [_number(plan, "context_size", plan.context_bytes), _number(plan, "state_size", _saved_bytes(plan))]
     functions.append(_error_text(plan))
     functions += [write(plan, declarations) for write in _ALWAYS]
-    if plan.is_beside:
+    if plan.opens_weights:
         functions += [write(plan, declarations) for write in _BESIDE]
     if plan.threads:
         functions += [write(plan, declarations) for write in _THREADED]

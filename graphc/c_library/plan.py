@@ -226,6 +226,16 @@ class LibraryPlan:
         """Check whether the machine has no operating system, and addresses of 32 bits."""
         return is_bare(self.target.triple)
 
+    @property
+    def is_windows(self) -> bool:
+        """Check whether the library is a DLL."""
+        return "windows" in self.target.triple
+
+    @property
+    def opens_weights(self) -> bool:
+        """Check whether the library has functions that map the file of weights. A DLL has none: it imports nothing."""
+        return self.is_beside and not self.is_windows
+
     @cached_property
     def magic(self) -> int:
         """Return the first word of a valid context: odd, and derived from the digest."""
@@ -246,7 +256,7 @@ class LibraryPlan:
         names += [f"{entry.name}{end}" for entry in self.entries for end in ("", "_arena_size")]
         names += [f"{entry.name}_{table}" for entry in self.entries for table in ("inputs", "outputs")]
         names += ["state_size", "save_state", "load_state", "reset_state"]
-        names += ["open_weights", "close_weights"] if self.is_beside else []
+        names += ["open_weights", "close_weights"] if self.opens_weights else []
         names += ["set_threads", "forget_threads"] if self.threads else []
         return tuple(sorted(map(self.symbol, names)))
 

@@ -212,7 +212,7 @@ def test_models_that_a_library_cannot_hold_are_refused_by_name(tmp_path: Path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"emit": ("dll",)}, "unknown kind of file 'dll'"),
+        ({"emit": ("exe",)}, "unknown kind of file 'exe'"),
         ({"emit": ()}, "emit is empty"),
         ({"weights": "elsewhere"}, "inside"),
         ({"name": "int"}, "cannot have the prefix 'int'"),

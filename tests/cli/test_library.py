@@ -47,7 +47,7 @@ def test_a_library_is_made_of_a_model_file(models: Path, net: Path, tmp_path: Pa
         ("net.so", ["--opset", "20"], "--opset does not apply to C libraries"),
         ("net.gcm", ["--threads"], "--threads applies only to C libraries"),
         ("net.gcm", ["--entry", "a"], "--entry applies only to C libraries"),
-        ("net.so", ["--emit", "so,dll"], "unknown kind of file 'dll'"),
+        ("net.so", ["--emit", "so,exe"], "unknown kind of file 'exe'"),
         ("net.wasm", ["--native"], "--native does not apply to C libraries"),
     ],
 )
@@ -69,3 +69,13 @@ def test_webassembly_is_written_for_its_target(models: Path, tmp_path: Path, gra
     assert done.code == console.OK and "other_run: arena " in done.out
     done = graphc(*arguments[:-1], tmp_path / "net.gcm", "--native", "--target", "wasm")
     assert done.code != console.OK and "as a module of a library only" in done.err
+
+
+def test_a_library_for_windows_is_written_here(models: Path, tmp_path: Path, graphc: Graphc):
+    output = tmp_path / "net.dll"
+    arguments = ["--input", "x:f32[2,6]", "--target", "windows-sse2", "--emit", "dll,lib,h", "-o", output]
+    done = graphc("compile", f"{models}:Net", *arguments)
+    assert done.code == console.OK and "net.lib" in done.out
+    assert output.read_bytes().startswith(b"MZ") and (tmp_path / "net.lib").read_bytes().startswith(b"!<arch>\n")
+    refused = graphc("compile", f"{models}:Net", "--input", "x:f32[2,6]", "--target", "sse2", "-o", output)
+    assert refused.code == console.COMPILE and "needs a target of Windows" in refused.err

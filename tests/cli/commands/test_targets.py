@@ -37,6 +37,13 @@ def test_an_emulator_is_named_where_it_is_installed(graphc: Graphc, monkeypatch:
     assert lines["neon"].endswith("elsewhere") and lines["sm_90"].endswith("on a GPU")
 
 
+@pytest.mark.parametrize(("program", "state"), [("wine64", "by wine64"), ("wine", "by wine"), ("", "elsewhere")])
+def test_code_for_windows_runs_under_wine(graphc: Graphc, monkeypatch: pytest.MonkeyPatch, program: str, state: str):
+    monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}" if name == program else None)
+    lines = {line.split()[0]: line for line in graphc("targets").out.splitlines()}
+    assert lines["windows-avx2"].endswith(state)
+
+
 def test_the_table_is_as_wide_as_a_terminal_shows(graphc: Graphc):
     lines = graphc("targets").out.splitlines()
     assert len(lines) == 2 + len(named_targets()) and max(map(len, lines)) < 140

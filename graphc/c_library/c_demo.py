@@ -25,9 +25,10 @@ _HEAD = Template("""\
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-${clock_header}
-#include "${header}"
+#include <time.h>
 
+#include "${header}"
+${system_header}
 static uint32_t seed;
 static int all;
 
@@ -87,7 +88,7 @@ static void tell(const char *what, double *times, int64_t count) {
 """)
 _POSIX = {
     "compile": "cc -O2 $file.c $library -o $file && ./$file",
-    "clock_header": "#include <time.h>\n",
+    "system_header": "",
     "clock": """\
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
@@ -96,7 +97,7 @@ _POSIX = {
 }
 _WINDOWS = {
     "compile": "cl /O2 $file.c $file.lib (or gcc -O2 $file.c $library -o $file.exe); $file.exe",
-    "clock_header": "#include <windows.h>\n",
+    "system_header": "\n#include <windows.h> /* after the header: it defines words such as small as macros */\n",
     "clock": """\
     LARGE_INTEGER ticks, rate;
     QueryPerformanceCounter(&ticks);

@@ -53,5 +53,9 @@ def base_relocations(addresses: Iterable[int], kind: int) -> bytes:
 
 def sorted_functions(records: bytes) -> bytes:
     """Return the contents of ``.pdata`` in the order of addresses, which the unwinder searches by bisection."""
-    functions = (records[at : at + FUNCTION_BYTES] for at in range(0, len(records), FUNCTION_BYTES))
-    return b"".join(sorted(functions, key=lambda record: int.from_bytes(record[:4], "little")))
+    functions = [records[at : at + FUNCTION_BYTES] for at in range(0, len(records), FUNCTION_BYTES)]
+    return b"".join(sorted(functions, key=_start))
+
+
+def _start(record: bytes) -> int:
+    return int.from_bytes(record[:4], "little")

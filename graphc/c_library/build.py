@@ -450,8 +450,8 @@ def _linked(
     """Link the object code of a library to files by kind."""
     plan, contents = built.plan, {}
     supply = builtins_for(machine, needs_libc=plan.threads)
-    if {*WINDOWS_KINDS} & {*kinds}:
-        contents |= windows_files(objects, plan, library, supply)
+    if machine.is_windows:
+        return windows_files(objects, plan, library, supply, kinds)
     if "wasm" in kinds:
         contents["wasm"] = wasm_module(objects, plan, built.weights, supply)
     if "so" in kinds:

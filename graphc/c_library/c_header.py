@@ -113,6 +113,17 @@ def _constants(plan: LibraryPlan) -> str:
     return "".join(lines)
 
 
+# NOTE: programs call a function of a DLL without this attribute, but do not find its data.
+_IMPORTED = """
+/* Define {p}_STATIC to link the archive or the object file instead of the DLL. */
+#ifdef {p}_STATIC
+#define {p}_IMPORTED extern
+#else
+#define {p}_IMPORTED extern __declspec(dllimport)
+#endif
+"""
+
+
 def _types(plan: LibraryPlan) -> str:
     n = plan.name
     return (
@@ -126,6 +137,7 @@ def _types(plan: LibraryPlan) -> str:
         + "    int32_t type;\n"
         + "    int32_t rank;\n"
         + f"}} {n}_tensor_t;\n"
+        + (_IMPORTED.format(p=plan.upper) if plan.is_windows else "")
     )
 
 
@@ -193,8 +205,7 @@ def _entry(plan: LibraryPlan, entry: EntryPlan) -> str:
             pieces.append(_macros(plan, entry, argument))
     if not is_size(entry.arena):
         pieces.append(f"#define {macro(plan, entry, 'ARENA_SIZE')} {entry.arena}\n")
-    # NOTE: programs call a function of a DLL without this attribute, but do not find its data.
-    table = f"extern {'__declspec(dllimport) ' if plan.is_windows else ''}const {plan.name}_tensor_t"
+    table = f"{f'{plan.upper}_IMPORTED' if plan.is_windows else 'extern'} const {plan.name}_tensor_t"
     pieces += ["\n", f"{table} {n}_inputs[{len(entry.inputs) + 1}];\n"]
     pieces += [f"{table} {n}_outputs[{len(entry.outputs) + 1}];\n\n"]
     unfit = "; SIZE_MAX where sizes are out of range" if entry.dims else ""

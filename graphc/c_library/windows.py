@@ -6,7 +6,9 @@ from collections.abc import Callable, Collection, Sequence
 
 from graphc.base.errors import ArgumentError
 from graphc.c_library.plan import LibraryPlan
+from graphc.codegen.link.archive import write_archive
 from graphc.codegen.link.coff_reader import read_coff
+from graphc.codegen.link.coff_relocatable import merge_coff
 from graphc.codegen.link.import_library import write_import_library
 from graphc.codegen.link.layout import SectionFlag
 from graphc.codegen.link.pe_shared import link_dll
@@ -14,7 +16,7 @@ from graphc.codegen.machine.target import Target
 
 WINDOWS_KINDS = ("dll", "lib")
 """Kinds of files of Windows alone, which are also their suffixes: shared library, and its import library."""
-_OTHERS = ("so", "a", "o", "hpp", "rs", "go", "fmu")
+_OTHERS = ("so", "hpp", "rs", "go", "fmu")
 """Kinds of files of code for other systems."""
 
 
@@ -37,13 +39,24 @@ def check_windows_choices(kinds: Collection[str], machine: Target, realtime: boo
 
 
 def windows_files(
-    objects: Sequence[bytes], plan: LibraryPlan, dll: str, supply: Callable[[str], bytes | None]
+    objects: Sequence[bytes],
+    plan: LibraryPlan,
+    dll: str,
+    supply: Callable[[str], bytes | None],
+    kinds: Collection[str],
 ) -> dict[str, bytes]:
-    """Link object code to a DLL of this file name; return it and its import library by kind."""
-    library = link_dll(objects, plan.exports, name=dll, supply=supply)
-    tables = {plan.symbol(f"{entry.name}_{table}") for entry in plan.entries for table in ("inputs", "outputs")}
-    machine = read_coff(objects[0]).linkage.machine
-    return {"dll": library, "lib": write_import_library(dll, plan.exports, tables, machine)}
+    """Link object code to files by kind: a DLL of this file name, its import library, an object file, an archive."""
+    contents: dict[str, bytes] = {}
+    if "dll" in kinds:
+        contents["dll"] = link_dll(objects, plan.exports, name=dll, supply=supply)
+    if "lib" in kinds:
+        tables = {plan.symbol(f"{entry.name}_{table}") for entry in plan.entries for table in ("inputs", "outputs")}
+        machine = read_coff(objects[0]).linkage.machine
+        contents["lib"] = write_import_library(dll, plan.exports, tables, machine)
+    if "o" in kinds or "a" in kinds:
+        merged = merge_coff(objects, plan.exports, supply)
+        contents |= {"o": merged, "a": write_archive({f"{plan.name}.o": merged})}
+    return {kind: contents[kind] for kind in kinds if kind in contents}
 
 
 def windows_code_bytes(code: bytes) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +43,14 @@ def windows_library(name: str, folder: Path, target: str, emit: Any = KINDS, **o
     )
 
 
-def run_demo(library: Library, *arguments: str, source: str = "c", linked: str = "lib") -> str:
+def run_demo(
+    library: Library, *arguments: str, source: str = "c", linked: str = "lib", flags: Sequence[str] = ()
+) -> str:
     """Return what the demo prints under Wine, compiled by mingw without a warning."""
     demo = library.files["c"]
     folder, program = demo.parent, demo.with_suffix(".exe")
     language = ("-std=c++17", "-x", "c++") if source == "c++" else ("-std=c99", "-x", "c")
-    run_tool(COMPILER, *STRICT, *language, demo, "-x", "none", library.files[linked], "-o", program)
+    run_tool(COMPILER, *STRICT, *flags, *language, demo, "-x", "none", library.files[linked], "-o", program)
     done = run_under_wine(program, *arguments, folder=folder)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -70,6 +73,18 @@ def test_the_demo_is_valid_c_plus_plus_and_links_with_the_dll_itself(tmp_path: P
     library = windows_library("policy", tmp_path, "windows-avx2")
     text = run_demo(library, "--bench=10", source="c++", linked="dll")
     assert text.startswith("output:") and "10 calls" in text
+
+
+@pytest.mark.parametrize("kind", ["a", "o"])
+@pytest.mark.parametrize("name", ["digits", "decoder"])
+def test_static_libraries_give_the_same_numbers(name: str, kind: str, tmp_path: Path):
+    need_wine()
+    target_or_skip("avx2")
+    library = windows_library(name, tmp_path, "windows-avx2", emit=("dll", kind, "h", "c"))
+    expected = run_demo(library, "--all", linked="dll")
+    library.files["dll"].unlink()
+    static = run_demo(library, "--all", linked=kind, flags=[f"-D{name.upper()}_STATIC"])
+    assert static == expected != ""
 
 
 def test_weights_beside_are_read_by_the_program(tmp_path: Path):
@@ -118,6 +133,7 @@ def test_the_suffix_chooses_the_kind(tmp_path: Path):
     ("options", "message", "remedy"),
     [
         ({"target": "windows-avx2", "emit": ("so", "h")}, "no 'so' file for x86_64-pc-windows-msvc", "dll"),
+        ({"target": "windows-avx2", "emit": ("dll", "rs")}, "no 'rs' file for x86_64-pc-windows-msvc", "dll"),
         ({"target": "avx2"}, "a 'dll' file needs a target of Windows", "windows-avx2"),
         ({"target": "windows-avx2", "realtime": True}, "proves code for Linux only", "realtime=False"),
         ({"target": "windows-avx2", "threads": True}, "no thread pool for x86_64-pc-windows-msvc", "threads=False"),

@@ -6,6 +6,7 @@ import struct
 from collections.abc import Mapping
 
 from graphc.codegen.link import layout
+from graphc.codegen.link.coff_reader import is_coff, read_coff
 from graphc.codegen.link.elf32 import is_elf32, read_contents
 from graphc.codegen.link.reader import read_object
 
@@ -41,7 +42,7 @@ def _seen(code: bytes) -> list[str]:
     """Return the names that other files see."""
     if is_elf32(code):
         return list(read_contents(code).defined)
-    symbols = read_object(code).symbols
+    symbols = (read_coff if is_coff(code) else read_object)(code).symbols
     return [s.name for s in symbols if s.section is not None and s.binding != layout.LOCAL]
 
 

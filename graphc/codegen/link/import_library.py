@@ -5,16 +5,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Collection
 
-from graphc.codegen.link.coff_layout import (
-    BIG_OBJECT,
-    FILE_HEADER,
-    LONG_NAME,
-    RELOCATION,
-    SECTION,
-    SYMBOL,
-    CoffFlag,
-    StorageClass,
-)
+from graphc.codegen.link.coff_layout import BIG_OBJECT, CoffFlag, StorageClass
+from graphc.codegen.link.coff_writer import CoffWriter
 
 _MAGIC, _END, _HEADER_BYTES = b"!<arch>\n", b"`\n", 60
 _LONGEST = 15
@@ -29,7 +21,6 @@ _NAME_FIELD, _ADDRESSES_FIELD = 12, 16
 _IMAGE_RELATIVE = 3
 """IMAGE_REL_AMD64_ADDR32NB."""
 _DATA = CoffFlag.CONTENTS | CoffFlag.READ | CoffFlag.WRITE
-_ALIGNMENT_SHIFT = 20
 
 
 def write_import_library(dll: str, exports: Collection[str], tables: Collection[str], machine: int) -> bytes:
@@ -54,66 +45,27 @@ def _record(dll: str, name: str, kind: int, machine: int) -> bytes:
     return _IMPORT.pack(BIG_OBJECT, 0, machine, 0, len(names), 0, kind | _BY_NAME) + names
 
 
-class _ObjectWriter:
-    """Object file of a few sections of data, for the import table."""
-
-    def __init__(self, machine: int):
-        self.machine = machine
-        self.sections: list[tuple[str, bytes, bytes, int]] = []
-        """Name, contents, relocations, alignment."""
-        self.symbols: list[bytes] = []
-        self.strings = bytearray(4)
-
-    def symbol(self, name: str, section: int, storage: StorageClass) -> int:
-        """Add a symbol at the start of a section, or an undefined one; return its number."""
-        text = name.encode()
-        if len(text) > 8:
-            text = LONG_NAME.pack(0, len(self.strings))
-            self.strings += name.encode() + b"\0"
-        self.symbols.append(SYMBOL.pack(text.ljust(8, b"\0"), 0, section, 0, storage, 0))
-        return len(self.symbols) - 1
-
-    def section(self, name: str, data: bytes, alignment: int, relocations: bytes = b"") -> int:
-        """Add a section and return its number."""
-        self.sections.append((name, data, relocations, alignment))
-        return len(self.sections)
-
-    def file(self) -> bytes:
-        """Return the bytes of the file."""
-        offset = FILE_HEADER.size + len(self.sections) * SECTION.size
-        headers, contents = [], []
-        for name, data, relocations, alignment in self.sections:
-            flags = _DATA | alignment.bit_length() << _ALIGNMENT_SHIFT
-            start, count = offset + len(data) if relocations else 0, len(relocations) // RELOCATION.size
-            headers.append(SECTION.pack(name.encode(), 0, 0, len(data), offset, start, 0, count, 0, flags))
-            contents += [data, relocations]
-            offset += len(data) + len(relocations)
-        struct.pack_into("<I", self.strings, 0, len(self.strings))
-        head = FILE_HEADER.pack(self.machine, len(self.sections), 0, offset, len(self.symbols), 0, 0)
-        return b"".join([head, *headers, *contents, *self.symbols, self.strings])
-
-
 def _descriptor(dll: str, machine: int, name: str, needed: Collection[str]) -> bytes:
     """Return the object file with a DLL's import descriptor and its name; it requires the ends of both tables."""
-    writer = _ObjectWriter(machine)
-    writer.symbol(name, 1, StorageClass.EXTERNAL)
-    text = writer.symbol(".idata$6", 2, StorageClass.STATIC)
-    lookups, addresses = (writer.symbol(s, 0, StorageClass.SECTION) for s in (".idata$4", ".idata$5"))
+    writer = CoffWriter(machine)
+    writer.add_symbol(name, 1, StorageClass.EXTERNAL)
+    text = writer.add_symbol(".idata$6", 2, StorageClass.STATIC)
+    lookups, addresses = (writer.add_symbol(s, 0, StorageClass.SECTION) for s in (".idata$4", ".idata$5"))
     for other in needed:
-        writer.symbol(other, 0, StorageClass.EXTERNAL)
+        writer.add_symbol(other, 0, StorageClass.EXTERNAL)
     fields = ((0, lookups), (_NAME_FIELD, text), (_ADDRESSES_FIELD, addresses))
-    relocations = b"".join(RELOCATION.pack(offset, symbol, _IMAGE_RELATIVE) for offset, symbol in fields)
-    writer.section(".idata$2", bytes(_DESCRIPTOR_BYTES), 4, relocations)
-    writer.section(".idata$6", dll.encode() + b"\0" * (2 - len(dll.encode()) % 2), 2)
+    relocations = [(offset, symbol, _IMAGE_RELATIVE) for offset, symbol in fields]
+    writer.add_section(".idata$2", _DATA, 4, bytes(_DESCRIPTOR_BYTES), relocations)
+    writer.add_section(".idata$6", _DATA, 2, dll.encode() + b"\0" * (2 - len(dll.encode()) % 2))
     return writer.file()
 
 
 def _zeros(machine: int, name: str, sections: dict[str, int]) -> bytes:
     """Return the object file with the zeros at the end of a table, under a name."""
-    writer = _ObjectWriter(machine)
+    writer = CoffWriter(machine)
     for section, nbytes in sections.items():
-        writer.section(section, bytes(nbytes), 8 if nbytes == _WORD else 4)
-    writer.symbol(name, 1, StorageClass.EXTERNAL)
+        writer.add_section(section, _DATA, 8 if nbytes == _WORD else 4, bytes(nbytes))
+    writer.add_symbol(name, 1, StorageClass.EXTERNAL)
     return writer.file()
 
 

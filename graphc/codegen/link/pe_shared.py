@@ -43,6 +43,18 @@ def link_dll(
     Raises CompileError for a duplicate or missing definition, for a distance out of range, and for unknown relocations;
     ArtifactError for damaged object code.
     """
+    program, live = resolve_dll(objects, exports, data, supply)
+    return _DllLinker(program, live, sorted(exports), name).link()
+
+
+def resolve_dll(
+    objects: Sequence[bytes],
+    exports: Collection[str],
+    data: Mapping[str, bytes],
+    supply: Callable[[str], bytes | None],
+) -> tuple[LinkUnit, list[Section]]:
+    """Return COFF object files with resolved symbols, and the sections that exports need. Raises the errors of
+    ``link_dll``."""
     program = resolve(objects, data, supply, read_coff)
     for export in exports:
         if export not in program.defined:
@@ -54,7 +66,7 @@ def link_dll(
             raise CompileError(
                 f"the symbol {symbol.name} is not defined", remedy="pass the object code that defines it"
             )
-    return _DllLinker(program, live, sorted(exports), name).link()
+    return program, live
 
 
 def live_sections(program: LinkUnit, exports: Collection[str]) -> list[Section]:

@@ -18,7 +18,7 @@ from graphc.nn import functional as F
 BATCH = 64
 
 
-def train(net: Net, images: digits.Images, labels: digits.Labels, epochs: int) -> None:
+def train(net: gc.nn.Module, images: digits.Images, labels: digits.Labels, epochs: int) -> None:
     step = gc.compile_step(net.train(), F.nll_loss, gc.optim.Adam(net.parameters(), lr=1e-3))
     bar = trange(epochs, desc="epoch")
     for epoch in bar:

@@ -36,7 +36,7 @@ ROUNDING = """graph @rounding(%x: f32[3,17], %y: f64[5,7], %z: f64[5,7]) -> (f32
 CPUS = [
     name
     for name, target in named_targets().items()
-    if not (target.gpu is not None or target.is_wasm or target.is_windows)
+    if not (target.gpu is not None or target.is_bare or target.is_wasm or target.is_windows)
 ]
 """Targets whose libraries are ELF files."""
 

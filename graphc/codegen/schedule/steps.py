@@ -20,7 +20,7 @@ from graphc.codegen.schedule.lanes.choose import vectorise
 from graphc.codegen.schedule.lanes.transpose import holds_transposed, transposed_tiles
 from graphc.codegen.schedule.loops.index_set_splitting import split_index_sets
 from graphc.codegen.schedule.loops.transform import hoist
-from graphc.codegen.schedule.reduce.first_terms import start_at_terms
+from graphc.codegen.schedule.reduce.initial_values import start_at_addends
 from graphc.codegen.schedule.reduce.masked_sums import end_masked_sums
 from graphc.codegen.schedule.reduce.narrow_loads import find_narrow_loads
 from graphc.ir.kernel.index import Axis
@@ -197,7 +197,7 @@ class MaskedSums:
 
 
 @dataclass(frozen=True)
-class FirstTerms:
+class InitialValues:
     """Start sums of integers at what is added to them.
 
     Needs: loops as they will run. Does: starts a sum of integers at the element that is added to its total, which saves
@@ -206,11 +206,11 @@ class FirstTerms:
     ``s = 0; for k: s += a[k] * b[k]; y[j] = s + c[j]`` -> ``s = c[j]; for k: s += a[k] * b[k]; y[j] = s``.
     """
 
-    name: str = "first-terms"
+    name: str = "initial-values"
 
     def run(self, nest: Nest, context: Context) -> StepResult:
         """Examine every block of the nest."""
-        return _with_body(nest, start_at_terms(nest.kernel.body))
+        return _with_body(nest, start_at_addends(nest.kernel.body))
 
 
 @dataclass(frozen=True)
@@ -242,7 +242,7 @@ STEPS: tuple[NestStep, ...] = (
     NarrowLoads(),
     Lanes(),
     MaskedSums(),
-    FirstTerms(),
+    InitialValues(),
     # Last, because one operation is easier to move and to price than the twenty into which it expands.
     Expand(),
 )

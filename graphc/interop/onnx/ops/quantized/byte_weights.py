@@ -32,5 +32,5 @@ def takes_matrix(a: Value, b: Value) -> bool:
 
 
 def takes_filters(x: Value, w: Value) -> bool:
-    """Check whether a convolution of codes, in one group, can be computed from bytes."""
+    """Check for an image and filters of bytes, of known sizes."""
     return are_bytes(x, w) and not any(map(is_size, w.shape))

@@ -8,7 +8,7 @@ import pytest
 
 import graphc as gc
 from graphc.codegen.machine.target import target_named
-from graphc.codegen.schedule.reduce.first_terms import start_at_terms
+from graphc.codegen.schedule.reduce.initial_values import start_at_addends
 from graphc.ir.kernel.statements import Acc, Const, Kernel, Let, walk
 from graphc.ops.contraction.byte_product import byte_matmul
 from tests.codegen.kernel_native import check_equivalent, check_native, kernel_of, random_memory
@@ -32,7 +32,7 @@ TEXT = """
 def changed(text: str) -> tuple[Kernel, list[Acc]]:
     """A kernel after the change, which computes the same, and its accumulators."""
     before = kernel_of(text)
-    after = replace(before, body=start_at_terms(before.body))
+    after = replace(before, body=start_at_addends(before.body))
     check_equivalent(before, after)
     return after, [s for s, _ in walk(after.body) if isinstance(s, Acc)]
 
@@ -41,6 +41,14 @@ def changed(text: str) -> tuple[Kernel, list[Acc]]:
 def test_a_sum_starts_at_a_loaded_term(added: str):
     kernel, (acc,) = changed(TEXT.replace("add(t, c)", added))
     assert acc.init == "c" and not any(isinstance(s, Let) for s, _ in walk(kernel.body))
+    check_native(kernel, target_named("host"), random_memory(kernel))
+
+
+def test_a_load_before_the_sum_stays_where_others_read_it():
+    early = "c: i32 = load %b[i]\n        d: i32 = mul(c, c)\n        acc s"
+    text = TEXT.replace("        c: i32 = load %b[i]\n", "").replace("acc s", early)
+    kernel, (acc,) = changed(text.replace("store %y[i] = r", "e: i32 = add(r, d)\n        store %y[i] = e"))
+    assert acc.init == "c"
     check_native(kernel, target_named("host"), random_memory(kernel))
 
 
@@ -66,7 +74,7 @@ def test_others_stay(old: str, new: str):
     if "store %y[i] = i32(1)" in text:
         text = text.replace("load %b[i]", "load %y[i]").replace("%b: i32[16] in, ", "").replace("out)", "inout)")
     before = kernel_of(text)
-    assert start_at_terms(before.body) is before.body
+    assert start_at_addends(before.body) is before.body
 
 
 def test_products_of_codes_start_at_their_corrections():

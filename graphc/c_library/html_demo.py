@@ -30,10 +30,10 @@ _PAGE = Template("""\
   td { padding: 0 .6rem 0 0; font-variant-numeric: tabular-nums; }
   td i { display: block; height: .8rem; background: #36c; }
   tr.most { font-weight: bold; }
-  footer { color: #777; font-size: .85rem; }
+  footer { color: #666; font-size: .85rem; }
 </style>
 <h1>$title</h1>
-<p id="state">Loading ...</p>
+<p id="state" role="status">Loading ...</p>
 $sections
 <footer>Made by graphc $version. All computation is in this page.</footer>
 <script type="module">
@@ -45,11 +45,13 @@ $script
 </html>
 """)
 _SCRIPT = """\
-const loading = performance.now();
-const { load } = await import(LOADER);
-const model = await load();
-const loaded = performance.now() - loading;
 const state = document.getElementById("state");
+const loading = performance.now();
+const model = await import(LOADER).then(({ load }) => load()).catch((error) => {
+  state.textContent = `The model is not loaded: ${error}. A page that is opened as a file cannot load it.`;
+  throw error;
+});
+const loaded = `loaded in ${(performance.now() - loading).toFixed(0)} ms`;
 
 /** The numbers of an input, in a typed array of its class. */
 function numbers(field, input, count) {
@@ -95,27 +97,27 @@ function connect(name, section) {
         const count = input.shape(dims).reduce((a, b) => a * b, 1);
         inputs[input.name] = numbers(fields[i], input, count);
       });
-      const before = model.saveState();
       const start = performance.now();
       const results = model[name](inputs);
       const taken = performance.now() - start;
-      if (section.dataset.keeps !== "true") model.loadState(before);
       show(section, results);
       const call = taken < 0.1 ? "less than 0.1" : taken.toFixed(1);
-      state.textContent = `loaded in ${loaded.toFixed(0)} ms, call: ${call} ms`;
-      document.body.dataset.ready = "true";
+      state.textContent = `${loaded}, call: ${call} ms`;
     } catch (error) {
       state.textContent = String(error);
     }
   };
-  fields.forEach((field) => (field.tagName === "CANVAS" ? drawable(field, run) : (field.oninput = run)));
-  section.querySelectorAll("[data-dim]").forEach((field) => (field.oninput = run));
-  section.querySelector("button.run")?.addEventListener("click", run);
+  // A call of an entry that writes states is not repeatable, so only its button makes one.
+  const button = section.querySelector("button.run");
+  const changed = button ? () => {} : run;
+  button?.addEventListener("click", run);
+  fields.forEach((field) => (field.tagName === "CANVAS" ? drawable(field, changed) : (field.oninput = changed)));
+  section.querySelectorAll("[data-dim]").forEach((field) => (field.oninput = changed));
   section.querySelector("button.clear")?.addEventListener("click", () => {
     fields.forEach((field) => field.tagName === "CANVAS" && clear(field));
-    run();
+    changed();
   });
-  run();
+  changed();
 }
 
 function clear(canvas) {
@@ -128,24 +130,26 @@ function drawable(canvas, changed) {
   clear(canvas);
   const context = canvas.getContext("2d");
   Object.assign(context, { strokeStyle: "#fff", lineCap: "round", lineJoin: "round", lineWidth: canvas.width / 12 });
-  const place = (event) => [
+  const position = (event) => [
     (event.offsetX * canvas.width) / canvas.clientWidth,
     (event.offsetY * canvas.height) / canvas.clientHeight,
   ];
   canvas.onpointerdown = (event) => {
     canvas.setPointerCapture(event.pointerId);
     context.beginPath();
-    context.moveTo(...place(event));
+    context.moveTo(...position(event));
   };
   canvas.onpointermove = (event) => {
     if (!event.buttons) return;
-    context.lineTo(...place(event));
+    context.lineTo(...position(event));
     context.stroke();
     changed();
   };
 }
 
+state.textContent = loaded;
 for (const name of Object.keys(ENTRIES)) connect(name, document.getElementById(`entry-${name}`));
+document.body.dataset.ready = "true";
 """
 
 
@@ -156,9 +160,14 @@ def html_demo(plan: LibraryPlan, loader: str) -> str:
         title=html.escape(plan.name),
         version=plan.version,
         sections="\n".join(map(_section, plan.entries)),
-        entries="\n".join(entries),
-        script=_SCRIPT.replace("LOADER", json.dumps(f"./{loader}")),
+        entries=_in_script("\n".join(entries)),
+        script=_SCRIPT.replace("LOADER", _in_script(json.dumps(f"./{loader}"))),
     )
+
+
+def _in_script(text: str) -> str:
+    """Escape ``<`` in strings of JavaScript: HTML reads ``</script>`` and ``<!--`` within them."""
+    return text.replace("<", "\\u003c")
 
 
 def _input(argument: LibraryArgument) -> str:
@@ -168,14 +177,17 @@ def _input(argument: LibraryArgument) -> str:
 
 def _section(entry: EntryPlan) -> str:
     writes = any(b.written for b in entry.manifest.of_class("param", "state"))
-    fields = [f'<label>{d.name} <input type="number" data-dim="{d.name}" value="{d.low}"></label>' for d in entry.dims]
+    fields = [
+        f'<label>{name} <input type="number" data-dim="{name}" value="{low}"></label>'
+        for name, low in ((html.escape(d.name), d.low) for d in entry.dims)
+    ]
     fields += map(_field, entry.inputs)
     drawn = any(_sides(a) for a in entry.inputs)
     buttons = ['<button class="clear">Clear</button>'] if drawn else []
     buttons += ['<button class="run">Run</button>'] if writes else []
     return "\n".join(
         [
-            f'<section id="entry-{html.escape(entry.name)}" data-keeps="{str(writes).lower()}">',
+            f'<section id="entry-{html.escape(entry.name)}">',
             f"<p><code>{html.escape(signature(entry))}</code></p>",
             f"<main><div>{''.join([*fields, *buttons])}</div><table><tbody></tbody></table></main>",
             "</section>",
@@ -188,7 +200,8 @@ def _field(argument: LibraryArgument) -> str:
     sides = _sides(argument)
     if sides is not None:
         size = f'width="{sides[1]}" height="{sides[0]}"'
-        return f'<label>{name}<canvas data-input {size} data-black="0" data-white="1"></canvas></label>'
+        canvas = f'<canvas data-input {size} data-black="0" data-white="1" role="img" aria-label="{name}"></canvas>'
+        return f"<div>{name}{canvas}</div>"
     text = html.escape(f"{argument.spec.dtype}[{shape_text(argument.spec)}]")
     return f"<label>{name}: {text}<textarea data-input>0</textarea></label>"
 

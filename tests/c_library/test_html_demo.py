@@ -66,6 +66,30 @@ def test_an_image_is_drawn_and_others_are_typed(tmp_path: Path):
 def test_a_model_that_keeps_states_runs_at_a_click(tmp_path: Path):
     kept, other = page(Counter(), graphc.zeros(2), tmp_path), page(nn.ReLU(), graphc.zeros(2), tmp_path)
     assert [b["class"] for b in tags(kept, "button")] == ["run"] and not tags(other, "button")
+    clicks = """<script type="module">
+    while (!document.body.dataset.ready) await new Promise((wake) => setTimeout(wake, 10));
+    const field = document.querySelector("textarea"), button = document.querySelector("button.run");
+    field.value = "2 2";
+    field.dispatchEvent(new Event("input"));
+    button.click();
+    button.click();
+    </script>"""
+    (tmp_path / "clicks.html").write_text(kept + clicks)
+    page(Counter(), graphc.zeros(2), tmp_path)
+    assert shown(tmp_path, "clicks.html").count("4.000") == 2
+
+
+def test_names_of_a_model_stay_text(tmp_path: Path):
+    name = 'n"</script><b>'
+    text = page(nn.ReLU(), graphc.zeros(3, 2), tmp_path, dims=[(graphc.Dim(name, max=8),)])
+    (field,) = tags(text, "input")
+    assert field["data-dim"] == name and not tags(text, "b") and text.count("</script>") == 1
+
+
+def test_a_page_says_that_its_model_is_absent(tmp_path: Path):
+    page(nn.ReLU(), graphc.zeros(2), tmp_path)
+    (tmp_path / "net.wasm").unlink()
+    assert "The model is not loaded: Error" in shown(tmp_path, "net.html")
 
 
 def test_dimensions_are_fields(tmp_path: Path):
@@ -75,17 +99,22 @@ def test_dimensions_are_fields(tmp_path: Path):
 
 
 def test_a_browser_shows_the_outputs(tmp_path: Path):
-    browser = tool_or_skip("chromium", "chromium-browser", "google-chrome")
     page(lambda x: x * 2 + 3, graphc.zeros(2), tmp_path)
-    handler = functools.partial(_Quiet, directory=str(tmp_path))
+    body = shown(tmp_path, "net.html")
+    assert 'data-ready="true"' in body and body.count("3.000") == 2 and "loaded in" in body
+
+
+def shown(folder: Path, name: str) -> str:
+    """Return the body of a page in a browser, up to its script; skip the test without a browser."""
+    browser = tool_or_skip("chromium", "chromium-browser", "google-chrome")
+    handler = functools.partial(_Quiet, directory=str(folder))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        address = f"http://127.0.0.1:{server.server_port}/net.html"
-        command = [browser, *CHROMIUM, f"--user-data-dir={tmp_path / 'profile'}", address]
+        address = f"http://127.0.0.1:{server.server_port}/{name}"
+        command = [browser, *CHROMIUM, f"--user-data-dir={folder / 'profile'}", address]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)
         server.shutdown()
-    body = done.stdout.partition("<body")[2].partition("<script")[0]
-    assert 'data-ready="true"' in body and body.count("3.000") == 2 and "loaded in" in body
+    return done.stdout.partition("<body")[2].partition("<script")[0]
 
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):

@@ -10,7 +10,7 @@ from typing import Any
 from graphc.base.errors import ArgumentError
 from graphc.base.sizes.size import is_size
 from graphc.base.sizes.size_terms import Atom, Dimension, Positive
-from graphc.c_library.c_header import signature
+from graphc.c_library.bindings import comment_text, signatures
 from graphc.c_library.plan import HEADER_BYTES, STATUSES, EntryPlan, LibraryArgument, LibraryPlan, shape_text
 from graphc.files.container import ALIGNMENT
 
@@ -20,8 +20,9 @@ _ARRAYS = {
     **{"u64": "BigUint64Array", "f16": "Uint16Array", "bf16": "Uint16Array"},
 }
 """Class of the arrays of each element type; f16 and bf16 are passed as their bits."""
-_METHODS = ("saveState", "loadState", "resetState", "constructor", "__proto__")
-"""Properties of the class Model, and of every object, that entries cannot be called."""
+_METHODS = ("saveState", "loadState", "resetState", "constructor", "then", "__proto__")
+"""Properties that entries cannot be called: of the class Model, of every object, and of promises, as ``await`` would
+call ``then`` of a model."""
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 _RUNTIME = """\
@@ -46,15 +47,17 @@ export class Model {
   constructor(instance) {
     this.#functions = instance.exports;
     this.#memory = instance.exports.memory;
-    if (this.#text(this.#call("digest")) !== DIGEST) {
+    if (!(`${PREFIX}_digest` in this.#functions) || this.#text(this.#call("digest")) !== DIGEST) {
       throw new Error(`${FILE} and its loader are of different builds`);
     }
     this.#context = align(instance.exports.heap.value >>> 0);
     this.#free = align(this.#context + CONTEXT_BYTES);
     this.#reserve(this.#free);
     this.#check(this.#call("init", this.#context, BigInt(CONTEXT_BYTES)));
-    for (const name of Object.keys(ENTRIES)) {
-      this[name] = (inputs) => this.#run(name, inputs);
+    for (const [name, entry] of Object.entries(ENTRIES)) {
+      const call = this.#functions[`${PREFIX}_${name}`];
+      const bound = { ...entry, call, arenaSize: this.#functions[`${PREFIX}_${name}_arena_size`] };
+      this[name] = (inputs) => this.#run(name, bound, inputs);
     }
   }
 
@@ -68,6 +71,7 @@ export class Model {
 
   /** Restores the states that `saveState` has returned. */
   loadState(state) {
+    if (classOf(state) !== "Uint8Array") throw new TypeError("loadState takes the Uint8Array that saveState returns");
     this.#reserve(this.#free + state.length);
     this.#bytes(this.#free, state.length).set(state);
     this.#check(this.#call("load_state", this.#context, this.#free, BigInt(state.length)));
@@ -78,15 +82,14 @@ export class Model {
     this.#check(this.#call("reset_state", this.#context));
   }
 
-  #run(name, inputs) {
-    const entry = ENTRIES[name];
+  #run(name, entry, inputs) {
     const sizes = sizesOf(name, entry, inputs);
     const arrays = [
       ...entry.inputs.map((argument) => checked(name, argument, sizes, inputs[argument.name])),
       ...entry.outputs.map((argument) => ({ argument, bytes: bytesOf(argument, sizes) })),
     ];
     const dims = entry.dims.map((dim) => BigInt(sizes[dim]));
-    const arenaBytes = this.#call(`${name}_arena_size`, ...dims);
+    const arenaBytes = entry.arenaSize(...dims);
     if (arenaBytes < 0n) this.#check(STATUSES.indexOf("ERROR_SIZE"));
     const arena = this.#free;
     let end = align(arena + Number(arenaBytes));
@@ -99,7 +102,7 @@ export class Model {
       if (data) this.#bytes(address, bytes).set(new Uint8Array(data.buffer, data.byteOffset, bytes));
     }
     const addresses = arrays.map((array) => array.address);
-    this.#check(this.#call(name, this.#context, ...dims, ...addresses, arena, arenaBytes));
+    this.#check(entry.call(this.#context, ...dims, ...addresses, arena, arenaBytes));
     const results = {};
     for (const { argument, address, bytes, data } of arrays) {
       if (!data) results[argument.name] = new argument.type(this.#memory.buffer.slice(address, address + bytes));
@@ -135,27 +138,28 @@ export class Model {
   }
 }
 
+const classOf = (data) => (ArrayBuffer.isView(data) ? data[Symbol.toStringTag] : typeof data);
+
 const bytesOf = ({ type, shape }, sizes) => shape(sizes).reduce((a, b) => a * b, 1) * type.BYTES_PER_ELEMENT;
 
 /** The named dimensions of a call: passed by name, or computed from the lengths of inputs. */
 function sizesOf(name, entry, inputs) {
-  const names = entry.inputs.map((argument) => argument.name);
-  if (inputs === null || typeof inputs !== "object") {
-    throw new TypeError(`${name}: pass an object with ${[...names, ...entry.dims].join(", ")}`);
-  }
+  const names = () => [...entry.inputs.map((argument) => argument.name), ...entry.dims].join(", ");
+  if (inputs === null || typeof inputs !== "object") throw new TypeError(`${name}: pass an object with ${names()}`);
+  const sizes = Object.create(null);
   for (const key of Object.keys(inputs)) {
-    if (!names.includes(key) && !entry.dims.includes(key)) {
-      throw new TypeError(`${name} has no input ${key}, only ${[...names, ...entry.dims].join(", ")}`);
+    if (entry.dims.includes(key)) {
+      if (inputs[key] !== undefined) sizes[key] = Number(inputs[key]);
+    } else if (!entry.inputs.some((argument) => argument.name === key)) {
+      throw new TypeError(`${name} has no input ${key}, only ${names()}`);
     }
   }
-  const sizes = {};
-  for (const dim of entry.dims) if (inputs[dim] !== undefined) sizes[dim] = Number(inputs[dim]);
   for (const { dim, input, others } of entry.lengths) {
     const count = inputs[input]?.length / others(sizes);
     if (sizes[dim] === undefined && Number.isInteger(count)) sizes[dim] = count;
   }
   for (const dim of entry.dims) {
-    if (!Number.isInteger(sizes[dim])) {
+    if (!Number.isSafeInteger(sizes[dim])) {
       throw new TypeError(`${name}: the lengths of the inputs do not determine ${dim}; pass ${dim} as a whole number`);
     }
   }
@@ -164,16 +168,18 @@ function sizesOf(name, entry, inputs) {
 
 function checked(name, argument, sizes, data) {
   const bytes = bytesOf(argument, sizes);
-  const length = bytes / argument.type.BYTES_PER_ELEMENT;
-  const what = `${argument.kind}[${argument.shape(sizes)}], a ${argument.type.name} of length ${length}`;
-  if (!ArrayBuffer.isView(data) || data[Symbol.toStringTag] !== argument.type.name) {
-    const actual = ArrayBuffer.isView(data) ? data[Symbol.toStringTag] : typeof data;
-    throw new TypeError(`${name}: ${argument.name} is ${what}, not ${actual}`);
-  }
+  const actual = classOf(data);
+  if (actual !== argument.type.name) throw new TypeError(`${describe(name, argument, sizes)}, not ${actual}`);
   if (data.byteLength !== bytes) {
-    throw new RangeError(`${name}: ${argument.name} is ${what}, not of length ${data.length}`);
+    throw new RangeError(`${describe(name, argument, sizes)}, not of length ${data.length}`);
   }
   return { argument, data, bytes };
+}
+
+function describe(name, argument, sizes) {
+  const length = bytesOf(argument, sizes) / argument.type.BYTES_PER_ELEMENT;
+  const shape = argument.shape(sizes);
+  return `${name}: ${argument.name} is ${argument.kind}[${shape}], a ${argument.type.name} of length ${length}`;
 }
 
 async function instantiate(source) {
@@ -208,7 +214,7 @@ def js_loader(plan: LibraryPlan, module: str) -> str:
         [
             f"// {plan.name}: a neural network as a WebAssembly module and its loader, made by graphc {plan.version}.",
             "//",
-            *(f"//   {signature(entry)}" for entry in plan.entries),
+            *(f"//   {line}" for line in signatures(plan)),
             "",
             f"const FILE = {json.dumps(module)}, PREFIX = {json.dumps(plan.name)};",
             f'const DIGEST = "{plan.digest.hex()}";',
@@ -240,6 +246,13 @@ def _check_names(plan: LibraryPlan) -> None:
             raise ArgumentError(
                 f"an entry cannot be called {entry.name!r}, which the loader in JavaScript defines",
                 remedy="rename the entry",
+            )
+        shared = {a.spec.name for a in entry.inputs} & {d.name for d in entry.dims}
+        if shared:
+            raise ArgumentError(
+                f"{entry.name!r} has an input and a dimension called {min(shared)!r}, which the loader in JavaScript "
+                "takes by name",
+                remedy="rename the dimension",
             )
 
 
@@ -350,7 +363,7 @@ def _interface(entry: EntryPlan, end: str, arguments: Sequence[LibraryArgument])
     lines = [f"export interface {_title(entry)}{end} {{"]
     for argument in arguments:
         spec = argument.spec
-        lines.append(f"  /** {spec.dtype}[{shape_text(spec)}] */")
+        lines.append(f"  /** {spec.dtype}[{comment_text(shape_text(spec))}] */")
         lines.append(f"  {_key(spec.name)}: {js_array(spec.dtype)};")
     for dimension in entry.dims if end == "Inputs" else ():
         low, high = dimension.low, dimension.high

@@ -212,7 +212,38 @@ def test_typescript_accepts_the_types(built: Built, tmp_path: Path):
     run_tool(compiler, "--noEmit", "--strict", "--target", "es2022", "--module", "nodenext", tmp_path / "use.ts")
 
 
-def test_entries_have_no_name_of_the_loader(tmp_path: Path):
-    entries = {"saveState": graphc.Entry(nn.ReLU(), graphc.zeros(3))}
-    with pytest.raises(ArgumentError, match="'saveState', which the loader in JavaScript defines"):
+@pytest.mark.parametrize("name", ["saveState", "then"])
+def test_entries_have_no_name_of_the_loader(name: str, tmp_path: Path):
+    entries = {name: graphc.Entry(nn.ReLU(), graphc.zeros(3))}
+    with pytest.raises(ArgumentError, match=f"'{name}', which the loader in JavaScript defines"):
         build_library(entries, path=tmp_path / "net.wasm", target="wasm")
+
+
+def test_an_input_and_a_dimension_have_different_names(tmp_path: Path):
+    with pytest.raises(ArgumentError, match="has an input and a dimension called 'input'"):
+        build_library(
+            nn.ReLU(), graphc.zeros(3), path=tmp_path / "net.wasm", target="wasm", dims=[(graphc.Dim("input", max=8),)]
+        )
+
+
+def test_names_of_dimensions_are_any_text(tmp_path: Path):
+    for name in ("constructor", "*/ rows"):
+        dims = [(graphc.Dim(name, max=8),)]
+        library = build_library(nn.ReLU(), graphc.zeros(3, 2), path=tmp_path / "n.wasm", target="wasm", dims=dims)
+        (result,) = run(library, "results.push(net.run({ input: new Float32Array(4) }).output.length);")
+        assert result == 4 and "f32[*/" not in library.files["d.ts"].read_text()
+
+
+def test_states_and_modules_of_other_kinds_are_refused(built: Built):
+    results = run(
+        wasm(built, "policy"),
+        """
+        fails(() => net.loadState(net.saveState().buffer));
+        const empty = new WebAssembly.Module(Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0));
+        await load(empty).catch((e) => results.push(e.message));
+        """,
+    )
+    assert results == [
+        "TypeError: loadState takes the Uint8Array that saveState returns",
+        "policy.wasm and its loader are of different builds",
+    ]

@@ -179,31 +179,30 @@ class ByteReader:
 
     def unsigned(self, bits: int = 32) -> int:
         """Read an unsigned LEB128 integer of at most ``bits`` bits."""
-        value = shift = 0
-        while True:
-            byte = self.byte()
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if not byte & 0x80:
-                break
-            if shift >= bits:
-                raise self.damage("an integer is too long")
+        value, _ = self._groups(bits)
         if value >> bits:
             raise self.damage("an integer is too large")
         return value
 
     def signed(self, bits: int = 32) -> int:
         """Read a signed LEB128 integer of at most ``bits`` bits."""
-        value = shift = 0
+        value, width = self._groups(bits)
+        value -= (1 << width) if value >> width - 1 else 0
+        if not -(1 << bits - 1) <= value < 1 << bits - 1:
+            raise self.damage("an integer is too large")
+        return value
+
+    def _groups(self, bits: int) -> tuple[int, int]:
+        """Return the bits of a LEB128 integer as an unsigned one, and their number."""
+        value = width = 0
         while True:
             byte = self.byte()
-            value |= (byte & 0x7F) << shift
-            shift += 7
+            value |= (byte & 0x7F) << width
+            width += 7
             if not byte & 0x80:
-                break
-            if shift >= bits:
+                return value, width
+            if width >= bits:
                 raise self.damage("an integer is too long")
-        return value - (1 << shift) if value >> shift - 1 else value
 
     def text(self) -> str:
         """Read a name. Object code of one unit pads its name with zero bytes."""

@@ -105,7 +105,7 @@ class _ModuleLinker:
             pieces.append(function.body[end : relocation.offset])
             value = self._word(relocation)
             if relocation.rule in form.SIGNED:
-                pieces.append(signed_leb(value - _LARGEST if value >= _LARGEST // 2 else value))
+                pieces.append(_address_leb(value))
             else:
                 pieces.append(unsigned_leb(value))
             end = relocation.offset + form.PADDED
@@ -143,12 +143,11 @@ class _ModuleLinker:
 
     def _elements(self) -> bytes:
         functions = [unsigned_leb(self.indices[id(function)]) for function in self.program.table]
-        return counted([b"\0" + _I32_CONST + signed_leb(1) + _END + counted(functions)])
+        return counted([b"\0" + _constant(1) + counted(functions)])
 
     def _globals(self) -> list[bytes]:
-        stack = [_I32 + b"\1" + _I32_CONST + signed_leb(self.stack_bytes) + _END] if self.program.has_stack else []
-        heap = self.heap - _LARGEST if self.heap >= _LARGEST // 2 else self.heap
-        return [*stack, _I32 + b"\0" + _I32_CONST + signed_leb(heap) + _END]
+        stack = [_I32 + b"\1" + _constant(self.stack_bytes)] if self.program.has_stack else []
+        return [*stack, _I32 + b"\0" + _constant(self.heap)]
 
     def _exports(self) -> list[bytes]:
         functions = [
@@ -173,11 +172,14 @@ class _ModuleLinker:
             else:
                 runs.append((segment.address, [contents]))
             end = segment.address + len(contents)
-        return [
-            b"\0"
-            + _I32_CONST
-            + signed_leb(start - _LARGEST if start >= _LARGEST // 2 else start)
-            + _END
-            + with_size(b"".join(chunks))
-            for start, chunks in runs
-        ]
+        return [b"\0" + _constant(start) + with_size(b"".join(chunks)) for start, chunks in runs]
+
+
+def _address_leb(value: int) -> bytes:
+    """Encode an unsigned word of 32 bits as the signed LEB128 integer with the same bits."""
+    return signed_leb(value - _LARGEST if value >= _LARGEST // 2 else value)
+
+
+def _constant(value: int) -> bytes:
+    """Encode the constant expression of an unsigned word of 32 bits."""
+    return _I32_CONST + _address_leb(value) + _END

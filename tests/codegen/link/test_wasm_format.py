@@ -36,6 +36,12 @@ def test_damaged_integers_are_refused(data: bytes, message: str):
         ByteReader(data).unsigned()
 
 
+def test_signed_integers_have_32_bits():
+    assert ByteReader(b"\x80\x80\x80\x80\x78").signed() == -(1 << 31)
+    with pytest.raises(ArtifactError, match="an integer is too large"):
+        ByteReader(b"\x80\x80\x80\x80\x08").signed()
+
+
 def test_vectors_and_names():
     assert counted([b"ab", b"c"]) == b"\2abc" and text("x") == b"\1x"
     assert ByteReader(b"\4k0\0\0").text() == "k0"

@@ -39,7 +39,8 @@ def test_halves_are_vectors_of_two_f64(lanes: int, pairs: int):
     lines = written(lanes, in_halves=True)
     assert verbs(lines).count("fmul") == verbs(lines).count("fptrunc") == pairs
     assert all("<2 x double>" in line for line in lines if line.startswith("fmul"))
-    assert lines[-1].endswith(f"<{lanes} x i32> <" + ", ".join(f"i32 {i}" for i in range(lanes)) + ">") or lanes == 4
+    picks = (0, 1, 4, 5) if lanes == 4 else range(lanes)  # a rounded pair has two zeros after it
+    assert lines[-1].endswith(f"<{lanes} x i32> <" + ", ".join(f"i32 {i}" for i in picks) + ">")
 
 
 @pytest.mark.parametrize("lanes", [0, 2, 3])

@@ -76,12 +76,18 @@ function show(section, results) {
       if (i === first && shown.length > 1) row.className = "most";
       const bar = document.createElement("i");
       bar.style.width = `${most > 0 ? (120 * Math.abs(value)) / most : 0}px`;
-      const text = Math.abs(value) < 1e-4 * most ? "0" : value.toPrecision(4);
+      const rounded = Math.abs(value) < 1e-4 * most ? "0" : value.toPrecision(4);
+      const text = values.constructor.name.startsWith("Float") ? rounded : String(values[i]);
       for (const content of [`${name}[${i}]`, text, bar]) {
         row.insertCell().append(content);
       }
       rows.push(row);
     });
+    if (values.length > shown.length) {
+      const row = document.createElement("tr");
+      row.insertCell().append(`${values.length - shown.length} more of ${name}`);
+      rows.push(row);
+    }
   }
   section.querySelector("tbody").replaceChildren(...rows);
 }

@@ -104,6 +104,12 @@ def test_a_browser_shows_the_outputs(tmp_path: Path):
     assert 'data-ready="true"' in body and body.count("3.000") == 2 and "loaded in" in body
 
 
+def test_integers_are_shown_in_full_and_long_outputs_are_cut(tmp_path: Path):
+    page(lambda x: x + 1234567, graphc.zeros(70, dtype="int64"), tmp_path)
+    body = shown(tmp_path, "net.html")
+    assert body.count("<td>1234567</td>") == 64 and "6 more of output" in body
+
+
 def shown(folder: Path, name: str) -> str:
     """Return the body of a page in a browser, up to its script; skip the test without a browser."""
     browser = tool_or_skip("chromium", "chromium-browser", "google-chrome")

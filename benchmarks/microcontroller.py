@@ -22,20 +22,12 @@ import numpy as np
 import graphc as gc
 from benchmarks.harness.results import format_table
 from graphc import nn
+from tools.codegen.boards import BOARDS, build_program, run_program
 
-TARGET, BOARD = "cortex-m4", "mps2-an386"
-COMPILER = ("arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16", "-std=gnu11")
+TARGET = "cortex-m4"
 COUNT_PER_TICK = 40
+"""Instructions in a tick of the clock of 25 MHz: QEMU counts a nanosecond for each."""
 COLUMNS = ("net", "compiler", "flash B", "memory B", "instructions", "difference")
-SCRIPT = """
-MEMORY { FLASH (rx) : ORIGIN = 0, LENGTH = 4M  RAM (rwx) : ORIGIN = 0x20000000, LENGTH = 4M }
-_estack = ORIGIN(RAM) + 1M;
-SECTIONS {
-  .text : { KEEP(*(.vectors)) *(.text*) *(.rodata*) *(.data.rel.ro*) *(.ARM.ex*) } > FLASH
-  .data : { *(.data*) } > RAM AT> FLASH
-  .bss : { *(.bss*) *(COMMON) _ebss = .; } > RAM
-}
-"""
 
 
 def policy() -> nn.Module:
@@ -102,33 +94,20 @@ int net(const float *input, float *output) {{
 def measure(text: str, files: list[Path], count: int, outputs: int, folder: Path, runs: int = 20) -> Figures:
     """Link the program, run it on the emulated board, and return what it prints."""
     (folder / "net.c").write_text(text)
-    (folder / "board.ld").write_text(SCRIPT)
-    program = folder / "board.elf"
-    flags = (f"-DINPUT={count}", f"-DOUTPUT={outputs}", f"-DRUNS={runs}", f"-I{folder}", "-O3", "-ffunction-sections")
-    link = (
-        "-nostartfiles",
-        "--specs=nosys.specs",
-        "-T",
-        str(folder / "board.ld"),
-        "-Wl,--gc-sections,--no-warn-execstack",
-        "-w",
-    )
-    sources = [str(Path(__file__).with_suffix(".c")), str(folder / "net.c"), *map(str, files)]
-    subprocess.run([*COMPILER, *flags, *link, *sources, "-lm", "-o", str(program)], check=True, capture_output=True)
-    empty = folder / "empty.elf"
+    board, program, empty = BOARDS[TARGET], folder / "board.elf", folder / "empty.elf"
+    sizes = f"-DINPUT={count}", f"-DOUTPUT={outputs}", f"-DRUNS={runs}"
+    flags = *sizes, f"-I{folder}", "-std=gnu11", "-O3", "-ffunction-sections", "-w", Path(__file__).with_suffix(".c")
+    build_program(board, [*flags, folder / "net.c", *files, "-lm"], program)
     (folder / "empty.c").write_text("int net(const float *input, float *output) { return output[0] = *input; }")
-    alone = [sources[0], str(folder / "empty.c")]
-    subprocess.run([*COMPILER, *flags, *link, *alone, "-o", str(empty)], check=True, capture_output=True)
-    command = ["qemu-system-arm", "-M", BOARD, "-nographic", "-semihosting", "-icount", "shift=0", "-kernel"]
-    done = subprocess.run([*command, str(program)], capture_output=True, text=True, timeout=300, check=True)
-    words = np.array([int(word, 16) for word in (done.stdout + done.stderr).split()], np.uint32)
+    build_program(board, [*flags, folder / "empty.c"], empty)
+    text = run_program(board, program, "-icount", "shift=0", timeout=300)
+    words = np.array([int(word, 16) for word in text.split()], np.uint32)
     *results, stack, ticks, code = words
     if code:
         raise RuntimeError(f"the net returned {code}")
-    sizes, own = _sizes(program), _sizes(empty)
-    return Figures(
-        sizes[0] - own[0], sizes[1] - own[1] + int(stack), int(ticks) * COUNT_PER_TICK // runs, _floats(results)
-    )
+    with_net, alone = _sizes(program), _sizes(empty)
+    flash, memory = (a - b for a, b in zip(with_net, alone, strict=True))
+    return Figures(flash, memory + int(stack), int(ticks) * COUNT_PER_TICK // runs, _floats(results))
 
 
 def _floats(words: list[Any]) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,22 +14,7 @@ from graphc import nn
 from graphc.base.errors import ArgumentError, CompileError
 from graphc.c_library.build import Library, build_library
 from tests.c_library.conftest import run_tool, tool_or_skip
-
-BOARDS = {
-    "cortex-m4": ("mps2-an386", 0, 0x20000000, ("-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16")),
-    "cortex-m7": ("mps2-an500", 0, 0x20000000, ("-mcpu=cortex-m7", "-mfpu=fpv5-d16")),
-    "cortex-m55": ("mps3-an547", 0, 0x20000000, ("-mcpu=cortex-m55",)),
-}
-"""QEMU's board, where its program and its memory start, and flags of the C compiler, by target."""
-SCRIPT = """
-MEMORY {{ FLASH (rx) : ORIGIN = {flash}, LENGTH = 512K  RAM (rwx) : ORIGIN = {ram}, LENGTH = 512K }}
-_estack = ORIGIN(RAM) + LENGTH(RAM);
-SECTIONS {{
-  .text : {{ KEEP(*(.vectors)) *(.text*) *(.rodata*) *(.data.rel.ro*) *(.ARM.ex*) }} > FLASH
-  .data : {{ *(.data*) }} > RAM
-  .bss : {{ *(.bss*) *(COMMON) }} > RAM
-}}
-"""
+from tools.codegen.boards import BOARDS, TOOLS, build_program, run_program
 
 
 def policy() -> nn.Module:
@@ -86,24 +70,20 @@ def inputs(shape: tuple[int, ...]) -> list[np.ndarray]:
 
 def printed(library: Library, target: str, folder: Path, count: int) -> np.ndarray:
     """The outputs of all calls on an emulated board, f32 [CALLS, count]."""
-    compiler, emulator = tool_or_skip("arm-none-eabi-gcc"), tool_or_skip("qemu-system-arm")
-    board, flash, ram, flags = BOARDS[target]
+    for tool in TOOLS:
+        tool_or_skip(tool)
+    board, program = BOARDS[target], folder / "board.elf"
     entry = library.entries["run"]
     sizes = {"CONTEXT": library.context_bytes, "ARENA": max(int(entry.arena), 1), "OUTPUT": count, "CALLS": CALLS}
     sizes["INPUT"] = int(np.prod(MODELS[library.name][1]))
     text = Path(__file__).with_name("board.c").read_text().replace("NAME", library.name)
     (folder / "board.c").write_text(text)
-    (folder / "board.ld").write_text(SCRIPT.format(flash=flash, ram=ram))
     defines = [f"-D{name}={value}" for name, value in sizes.items()]
-    run_tool(
-        *(compiler, *flags, "-mthumb", "-mfloat-abi=hard", "-O2", "-Wall", "-Werror", "-std=c99", *defines),
-        *("-nostartfiles", "-T", folder / "board.ld", "-Wl,--no-warn-execstack", folder / "board.c"),
-        *(library.files["a"], "-o", folder / "board.elf"),
-    )
-    command = [emulator, "-M", board, "-nographic", "-semihosting", "-kernel", str(folder / "board.elf")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    *words, code = done.stdout.split() or done.stderr.split() or [""]
-    assert code == "00000000", done.stdout + done.stderr
+    warnings = "-O2", "-Wall", "-Werror", "-std=c99"
+    build_program(board, [*warnings, *defines, folder / "board.c", library.files["a"]], program)
+    text = run_program(board, program, timeout=120)
+    *words, code = text.split()
+    assert code == "00000000", text
     return np.array([int(word, 16) for word in words], np.uint32).view(np.float32).reshape(CALLS, count)
 
 

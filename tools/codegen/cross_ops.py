@@ -34,7 +34,7 @@ from graphc.compiler.stages import Stages
 from graphc.files.manifest import Manifest
 from graphc.ir.graph.graph import Graph
 from graphc.ir.op import REGISTRY, OpDef, Sample, Trait
-from tools.codegen import board_ops
+from tools.codegen import board_ops, boards
 from tools.codegen.wasm_ops import RUNNER as WASM_RUNNER
 from tools.codegen.wasm_ops import module_of, object_of
 
@@ -177,7 +177,7 @@ def commands(target: Target) -> list[str]:
     if target.is_wasm:
         return ["node"]
     if target.is_bare:
-        return [*board_ops.TOOLS]
+        return [*boards.TOOLS]
     if name == architecture(host_target()):
         return ["cc"]
     return [f"{name}-linux-gnu-gcc", f"qemu-{name}"]

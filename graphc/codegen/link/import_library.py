@@ -5,12 +5,17 @@ from __future__ import annotations
 import struct
 from collections.abc import Collection
 
+from graphc.codegen.link.archive import (
+    INDEX,
+    LONG_NAMES,
+    MAGIC,
+    MAX_NAME_BYTES,
+    MEMBER_HEADER_BYTES,
+    archive_member,
+)
 from graphc.codegen.link.coff_layout import BIG_OBJECT, CoffFlag, StorageClass
 from graphc.codegen.link.coff_writer import CoffWriter
 
-_MAGIC, _END, _HEADER_BYTES = b"!<arch>\n", b"`\n", 60
-_LONGEST = 15
-"""Maximum bytes of a name in a member's header."""
 _IMPORT = struct.Struct("<4sHHIIHH")
 """Identification, version, machine, time, bytes of the names, hint, type."""
 _CODE, _TABLE, _BY_NAME = 0, 1, 1 << 2
@@ -71,17 +76,17 @@ def _zeros(machine: int, name: str, sections: dict[str, int]) -> bytes:
 
 def _archive(dll: str, members: list[tuple[list[str], bytes]]) -> bytes:
     """Return the archive of members with their symbols, and both indices that Microsoft's format has."""
-    long_name = dll.encode() + b"\0" if len(dll.encode()) > _LONGEST else b""
+    long_name = dll.encode() + b"\0" if len(dll.encode()) > MAX_NAME_BYTES else b""
     head = "/0" if long_name else f"{dll}/"
-    names = [_member("//", long_name)] if long_name else []
+    names = [archive_member(LONG_NAMES, long_name)] if long_name else []
     symbols = [(symbol, number) for number, (own, _) in enumerate(members) for symbol in own]
     texts = b"".join(symbol.encode() + b"\0" for symbol, _ in symbols)
     by_name = sorted(symbols, key=lambda item: item[0].encode())
     sorted_texts = b"".join(symbol.encode() + b"\0" for symbol, _ in by_name)
-    bodies = [_member(head, data) for _, data in members]
+    bodies = [archive_member(head, data) for _, data in members]
     first_bytes = 4 + 4 * len(symbols) + len(texts)
     second_bytes = 8 + 4 * len(members) + 2 * len(symbols) + len(sorted_texts)
-    start = len(_MAGIC) + sum(_HEADER_BYTES + size + size % 2 for size in (first_bytes, second_bytes))
+    start = len(MAGIC) + sum(MEMBER_HEADER_BYTES + size + size % 2 for size in (first_bytes, second_bytes))
     offsets, start = [], start + sum(map(len, names))
     for body in bodies:
         offsets.append(start)
@@ -89,9 +94,6 @@ def _archive(dll: str, members: list[tuple[list[str], bytes]]) -> bytes:
     first = struct.pack(f">{1 + len(symbols)}I", len(symbols), *(offsets[number] for _, number in symbols))
     second = struct.pack(f"<{2 + len(members)}I", len(members), *offsets, len(symbols))
     second += struct.pack(f"<{len(symbols)}H", *(number + 1 for _, number in by_name))
-    return b"".join([_MAGIC, _member("/", first + texts), _member("/", second + sorted_texts), *names, *bodies])
-
-
-def _member(name: str, data: bytes) -> bytes:
-    fields = name.ljust(16), "0".ljust(12), "0".ljust(6), "0".ljust(6), "644".ljust(8), str(len(data)).ljust(10)
-    return "".join(fields).encode() + _END + data + b"\n" * (len(data) % 2)
+    return b"".join(
+        [MAGIC, archive_member(INDEX, first + texts), archive_member(INDEX, second + sorted_texts), *names, *bodies]
+    )

@@ -48,45 +48,8 @@ WITHOUT_I8MM = "cortex-a76"
 """qemu's name for a processor that multiplies signed bytes only (``dotprod``)."""
 LIMIT = 600
 """Seconds that all calls may take."""
-RUNNER = r"""
-#include <dlfcn.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-/* The file holds the number of cases and, for each, the number of words of its table; a word is the bytes of a block
-   and whether it is a result, then the block. Results are written in order. */
-int main(int argc, char **argv) {
-  void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
-  if (!library) { fprintf(stderr, "%s\n", dlerror()); return 2; }
-  FILE *in = fopen(argv[2], "rb"), *out = fopen(argv[3], "wb");
-  int64_t cases, words, head[2];
-  if (!in || !out || fread(&cases, 8, 1, in) != 1) return 3;
-  for (int64_t i = 0; i < cases; i++) {
-    char name[32];
-    snprintf(name, sizeof name, "case_%lld", (long long)i);
-    void (*entry)(void **) = (void (*)(void **))dlsym(library, name);
-    if (!entry || fread(&words, 8, 1, in) != 1) return 4;
-    void **table = calloc(words + 1, sizeof(void *));
-    int64_t *bytes = calloc(words + 1, sizeof(int64_t)), *results = calloc(words + 1, sizeof(int64_t));
-    for (int64_t k = 0; k < words; k++) {
-      if (fread(head, 8, 2, in) != 2) return 5;
-      bytes[k] = head[0], results[k] = head[1];
-      table[k] = aligned_alloc(64, (head[0] / 64 + 1) * 64);
-      if (head[0] && fread(table[k], head[0], 1, in) != 1) return 6;
-    }
-    entry(table);
-    for (int64_t k = 0; k < words; k++) {
-      if (results[k]) fwrite(table[k], 1, bytes[k], out);
-      free(table[k]);
-    }
-    free(table), free(bytes), free(results);
-  }
-  fclose(in);
-  return fclose(out) ? 7 : 0;
-}
-"""
+RUNNER = Path(__file__).with_name("cases.c")
+"""C program that calls all cases, on Linux and on Windows."""
 
 
 @dataclass(frozen=True)
@@ -201,13 +164,11 @@ def run(cases: Sequence[Program], target: Target, folder: Path) -> list[str]:
         (folder / "runner.cjs").write_text(WASM_RUNNER)
         subprocess.run(["node", "runner.cjs"], cwd=folder, check=True, timeout=LIMIT)
         return compare(cases, (folder / "out").read_bytes())
-    (folder / "runner.c").write_text(RUNNER)
     compiler, *emulator = commands(target)
-    subprocess.run([compiler, "-O1", "-o", folder / "runner", folder / "runner.c", "-ldl"], check=True)
+    subprocess.run([compiler, "-O1", "-o", folder / "runner", RUNNER, "-ldl"], check=True)
     if emulator:
         emulator += ["-cpu", processor(target), "-L", f"/usr/{architecture(target)}-linux-gnu"]
-    arguments = [*emulator, "./runner", "./libcases.so", "in", "out"]
-    subprocess.run(arguments, cwd=folder, check=True, timeout=LIMIT)
+    subprocess.run([*emulator, "./runner"], cwd=folder, check=True, timeout=LIMIT)
     return compare(cases, (folder / "out").read_bytes())
 
 

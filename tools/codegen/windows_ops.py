@@ -22,51 +22,11 @@ from graphc.codegen.machine.linkage import ENTRY
 from graphc.codegen.machine.target import Target, named_targets, target_named
 from graphc.compiler.linking import builtins_for
 from graphc.files.object_archive import split_objects
-from tools.codegen.cross_ops import LIMIT, Program, chosen, compare, input_of
+from tools.codegen.cross_ops import LIMIT, RUNNER, Program, chosen, compare, input_of
 
 COMPILER = "x86_64-w64-mingw32-gcc"
 _WINE = ("wine64", "/usr/lib/wine/wine64", "wine")
 """Names of Wine; Debian's package wine64 has no link to it in the search path."""
-RUNNER = r"""
-#include <malloc.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <windows.h>
-
-/* The file holds the number of cases and, for each, the number of words of its table; a word is the bytes of a block
-   and whether it is a result, then the block. Results are written in order. */
-int main(void) {
-  FILE *in = fopen("in", "rb"), *out = fopen("out", "wb");
-  int64_t cases, words, head[2];
-  if (!in || !out || fread(&cases, 8, 1, in) != 1) return 3;
-  for (int64_t i = 0; i < cases; i++) {
-    char name[64];
-    snprintf(name, sizeof name, "case_%lld.dll", (long long)i);
-    HMODULE library = LoadLibraryA(name);
-    if (!library) { fprintf(stderr, "%s: error %lu\n", name, GetLastError()); return 2; }
-    void (*entry)(void **) = (void (*)(void **))(void *)GetProcAddress(library, "graphc_entry");
-    if (!entry || fread(&words, 8, 1, in) != 1) return 4;
-    void **table = calloc(words + 1, sizeof(void *));
-    int64_t *bytes = calloc(words + 1, sizeof(int64_t)), *results = calloc(words + 1, sizeof(int64_t));
-    for (int64_t k = 0; k < words; k++) {
-      if (fread(head, 8, 2, in) != 2) return 5;
-      bytes[k] = head[0], results[k] = head[1];
-      table[k] = _aligned_malloc((head[0] / 64 + 1) * 64, 64);
-      if (head[0] && fread(table[k], head[0], 1, in) != 1) return 6;
-    }
-    entry(table);
-    for (int64_t k = 0; k < words; k++) {
-      if (results[k]) fwrite(table[k], 1, bytes[k], out);
-      _aligned_free(table[k]);
-    }
-    free(table), free(bytes), free(results);
-    FreeLibrary(library);
-  }
-  fclose(in);
-  return fclose(out) ? 7 : 0;
-}
-"""
 
 
 def wine() -> str:
@@ -107,8 +67,7 @@ def run(cases: Sequence[Program], target: Target, folder: Path) -> list[str]:
     for number, case in enumerate(cases):
         (folder / f"case_{number}.dll").write_bytes(link_case(case, target))
     (folder / "in").write_bytes(input_of(cases))
-    (folder / "runner.c").write_text(RUNNER)
-    subprocess.run([COMPILER, "-O1", "-o", folder / "runner.exe", folder / "runner.c"], check=True)
+    subprocess.run([COMPILER, "-O1", "-o", folder / "runner.exe", RUNNER], check=True)
     run_under_wine(folder / "runner.exe", folder=folder).check_returncode()
     return compare(cases, (folder / "out").read_bytes())
 

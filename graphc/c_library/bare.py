@@ -39,9 +39,20 @@ def bare_archive(name: str, objects: Sequence[bytes], supply: Callable[[str], by
     copies of memory.
     """
     members = {f"{name}_{number}.o": code for number, code in enumerate(objects)}
-    missing = [symbol for code in objects for symbol in read_contents(code).undefined]
-    for symbol in dict.fromkeys(missing):
-        code = supply(symbol)
-        if code is not None:
-            members[f"{symbol}.o"] = code
-    return write_archive(members)
+    return write_archive(members | {f"{symbol}.o": code for symbol, code in supplied(objects, supply).items()})
+
+
+def supplied(objects: Sequence[bytes], supply: Callable[[str], bytes | None]) -> dict[str, bytes]:
+    """Return the object code of the functions that ``supply`` has for object files, and for each other, by name."""
+    functions, pending = dict[str, bytes](), list(objects)
+    requested = set[str]()
+    while pending:
+        names = [name for code in pending for name in read_contents(code).undefined if name not in requested]
+        requested.update(names)
+        pending = []
+        for name in dict.fromkeys(names):
+            code = supply(name)
+            if code is not None:
+                functions[name] = code
+                pending.append(code)
+    return functions

@@ -12,7 +12,10 @@ import pytest
 import graphc
 from graphc import nn
 from graphc.base.errors import ArgumentError, CompileError
+from graphc.c_library.bare import supplied
 from graphc.c_library.build import Library, build_library
+from graphc.codegen.llvm.build import build_object
+from graphc.codegen.machine.target import target_named
 from tests.c_library.conftest import run_tool, tool_or_skip
 from tools.codegen.boards import BOARDS, TOOLS, build_program, run_program
 
@@ -126,6 +129,21 @@ def test_only_functions_of_compilers_are_missing(tmp_path: Path):
     names = {kind: {x.split()[-1] for x in lines if x.split()[-2:-1] == [kind]} for kind in "UTWDRr"}
     missing = names["U"] - set().union(*(names[kind] for kind in "TWDRr"))
     assert all(name.startswith(("__aeabi_", "mem")) for name in missing), missing
+
+
+def test_functions_of_supplied_functions_are_supplied():
+    target = target_named("cortex-m4")
+    calls = {"f": "g", "g": "h", "h": "other"}
+
+    def supply(name: str) -> bytes | None:
+        if name not in calls:
+            return None
+        text = f"declare void @{calls[name]}()\ndefine void @{name}() {{\n  call void @{calls[name]}()\n  ret void\n}}"
+        return build_object(f'target triple = "{target.triple}"\n{text}\n', target)
+
+    first = supply("f")
+    assert first is not None
+    assert [*supplied([first], supply)] == ["g", "h"]
 
 
 @pytest.mark.parametrize(

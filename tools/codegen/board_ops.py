@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from graphc.codegen.link.elf32 import read_contents
+from graphc.c_library.bare import supplied
 from graphc.codegen.machine.target import Target
 from graphc.compiler.linking import builtins_for
 from graphc.files.object_archive import split_objects
@@ -30,9 +30,7 @@ def run_chunks(objects: Sequence[bytes], inputs: Callable[[slice], bytes], targe
 
 def _link(objects: Sequence[bytes], start: int, target: Target, folder: Path) -> None:
     pieces = [piece for code in objects for piece in split_objects(code)]
-    supply = builtins_for(target)
-    names = dict.fromkeys(name for code in pieces for name in read_contents(code).undefined)
-    pieces += [code for code in map(supply, names) if code is not None]
+    pieces += supplied(pieces, builtins_for(target)).values()
     for number, piece in enumerate(pieces):
         (folder / f"{number}.o").write_bytes(piece)
     entries = [f"case_{start + i}" for i in range(len(objects))]

@@ -65,7 +65,7 @@ def section_start(code: bytes, name: str, nbytes: int) -> int | None:
 
 def _sections(code: bytes) -> Iterator[_Section]:
     if not is_elf32(code):
-        raise ValueError("it is no ELF file of 32 bits")
+        raise ValueError("this is not a 32-bit ELF file")
     *_, start, _, _, _, _, _, count, names = _HEADER.unpack_from(code)
     headers = [_SECTION.unpack_from(code, start + number * _SECTION.size) for number in range(count)]
     for name, kind, flags, _, offset, nbytes, link, *_ in headers:

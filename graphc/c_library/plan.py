@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from graphc.base.dtypes import BY_NAME
 from graphc.base.records import dataclass
 from graphc.base.sizes.size import Dimension, is_size
-from graphc.codegen.machine.linkage import is_bare
+from graphc.codegen.machine.linkage import is_bare, is_windows
 from graphc.files.manifest import Manifest, TargetSpec, TensorSpec
 from graphc.files.model_manifest import AssumptionSpec
 from graphc.runtime.threads import MAX_THREADS
@@ -229,7 +229,7 @@ class LibraryPlan:
     @property
     def is_windows(self) -> bool:
         """Check whether the library is a DLL."""
-        return "windows" in self.target.triple
+        return is_windows(self.target.triple)
 
     @property
     def opens_weights(self) -> bool:

@@ -22,6 +22,7 @@ checksum; subsystem and flags; stack and heap; count of directories."""
 DIRECTORY = Struct("<II")
 """Address and bytes of a table for the loader."""
 _DIRECTORIES = 16
+# Offsets in the file of the time in FILE_HEADER, and of the checksum in OPTIONAL_HEADER.
 _TIME_OFFSET = len(_DOS_HEADER) + len(_SIGNATURE) + 4
 _CHECKSUM_OFFSET = len(_DOS_HEADER) + len(_SIGNATURE) + FILE_HEADER.size + 64
 IMAGE_BASE = 0x1_8000_0000

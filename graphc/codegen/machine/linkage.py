@@ -87,6 +87,16 @@ def is_bare(triple: str) -> bool:
     return "-none-" in triple
 
 
+def is_wasm(triple: str) -> bool:
+    """Check whether a triple is that of WebAssembly."""
+    return triple.startswith("wasm")
+
+
+def is_windows(triple: str) -> bool:
+    """Check whether a triple is that of Windows."""
+    return "windows" in triple
+
+
 @cache
 def _linkages() -> list[str]:
     """Return the names of the modules with linking rules, that of this machine's family first."""

@@ -18,7 +18,7 @@ from graphc.base.processor import STRICT
 from graphc.base.records import dataclass
 from graphc.codegen.machine.costs import DEFAULT, Costs
 from graphc.codegen.machine.instruction import Instruction
-from graphc.codegen.machine.linkage import Linkage, is_bare
+from graphc.codegen.machine.linkage import Linkage, is_bare, is_wasm, is_windows
 from graphc.codegen.machine.roofline import Roofline
 from graphc.codegen.machine.step import Reader
 from graphc.codegen.machine.tiles import Tiles
@@ -158,12 +158,12 @@ class Target:
     @property
     def is_wasm(self) -> bool:
         """Whether the code is a WebAssembly module, which runs inside of another program."""
-        return self.triple.startswith("wasm")
+        return is_wasm(self.triple)
 
     @property
     def is_windows(self) -> bool:
         """Whether the code is for Windows: COFF objects and the calling convention of Microsoft."""
-        return "windows" in self.triple
+        return is_windows(self.triple)
 
     def system_function(self, name: str) -> str:
         """Return LLVM text of a function that LLVM calls in code for the target's system; empty for other names."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from graphc.base.processor import LEVELS
+from graphc.codegen.machine.linkage import is_windows
 from graphc.codegen.machine.target import Family, Target, Waits
 from graphc.codegen.machine.tiles import SIDE
 from graphc.codegen.machine.x86_64.costs import AVX2, AVX512, SSE2, with_pairs
@@ -45,7 +46,7 @@ def describe(triple: str, cpu: str, features: str) -> Target:
         "registers": 16,
         "streams": 16,
         "memory_operands": True,
-        "waits": None if "windows" in triple else Waits(futex=202),
+        "waits": None if is_windows(triple) else Waits(futex=202),
         "cycle_fence": "llvm.x86.sse2.lfence",
     }
     tiles = SIDE if on >= TILE_FEATURES and level is _LEVELS[0][1] else 0

@@ -63,6 +63,14 @@ def run_program(board: Board, program: Path, *options: str, timeout: int) -> str
     and where the processor stops with a fault.
     """
     command = [EMULATOR, "-M", board.name, "-nographic", "-semihosting", *options, "-kernel", program.name]
-    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    done = subprocess.run(command, cwd=program.parent, check=True, text=True, timeout=timeout, **streams)
+    done = subprocess.run(
+        command,
+        cwd=program.parent,
+        check=True,
+        text=True,
+        timeout=timeout,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
     return done.stdout

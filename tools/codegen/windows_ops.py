@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from graphc.cli.commands.targets import WINE
 from graphc.codegen.link.pe_shared import link_dll
 from graphc.codegen.llvm.build import build_object
 from graphc.codegen.machine.linkage import ENTRY
@@ -25,13 +26,11 @@ from graphc.files.object_archive import split_objects
 from tools.codegen.cross_ops import LIMIT, RUNNER, Program, chosen, compare, input_of
 
 COMPILER = "x86_64-w64-mingw32-gcc"
-_WINE = ("wine64", "/usr/lib/wine/wine64", "wine")
-"""Names of Wine; Debian's package wine64 has no link to it in the search path."""
 
 
 def wine() -> str:
     """Return the program that runs code for Windows here; empty where none is installed."""
-    return next((path for path in map(shutil.which, _WINE) if path), "")
+    return next((path for path in map(shutil.which, WINE) if path), "")
 
 
 def missing_tool() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 from dataclasses import replace
 from typing import Any
@@ -25,6 +26,8 @@ JSON = (
     Field("targets[].emulator", "string", "installed program that runs its code here; empty for none"),
     Field("targets[].reason", "string", "why its code does not run here; empty if it does"),
 )
+WINE = ("wine64", "/usr/lib/wine/wine64", "wine")
+"""Names of Wine; Debian's package wine64 has no link to it in the search path."""
 _SHOWN = 6
 """Extensions that the table shows of each target."""
 
@@ -69,8 +72,8 @@ def _emulator(target: Target) -> str:
     """Return the installed program that runs code of a target; empty for none."""
     programs = (f"qemu-{architecture(target)}",)
     if target.is_windows or target.is_wasm:
-        programs = ("wine64", "wine") if target.is_windows else ("node",)
-    return next((program for program in programs if shutil.which(program)), "")
+        programs = WINE if target.is_windows else ("node",)
+    return next((os.path.basename(program) for program in programs if shutil.which(program)), "")
 
 
 def _needs(features: list[str]) -> str:

@@ -34,7 +34,7 @@ BOARDS = {
     "cortex-m7": Board("mps2-an500", ("-mcpu=cortex-m7", "-mfpu=fpv5-d16"), "4M", 0x60000000, 200),
     "cortex-m55": Board("mps3-an547", ("-mcpu=cortex-m55",), "512K", 0x60000000, 40),
 }
-"""By the target's processor. Memory as in hw/arm/mps2.c and hw/arm/mps2-tz.c of QEMU, and Arm's notes AN386 to AN547."""
+"""By the target's processor. Memory as in hw/arm/mps2.c and mps2-tz.c of QEMU, and Arm's notes AN386, AN500, AN547."""
 _SCRIPT = """
 MEMORY {{ CODE (rx) : ORIGIN = 0, LENGTH = {memory}  RAM (rwx) : ORIGIN = 0x20000000, LENGTH = {memory} }}
 _estack = ORIGIN(RAM) + LENGTH(RAM);

@@ -201,6 +201,19 @@ def test_types_are_those_of_the_entries(built: Built):
     assert "  run(inputs: RunInputs): RunOutputs;" in text
 
 
+def test_names_of_a_model_stay_inside_of_comments(tmp_path: Path):
+    def odd(x: Any) -> Any:
+        return {"a\n*/ b": x + 1}
+
+    dims = [(graphc.Dim("n */ m"),)]
+    library = build_library(odd, graphc.rand(3), path=tmp_path / "odd.wasm", target="wasm", dims=dims)
+    assert "//   run(x: f32[`n * / m`]) -> (a * / b: f32[`n * / m`])\n" in library.files["js"].read_text()
+    assert "  /** f32[`n * / m`] */\n" in library.files["d.ts"].read_text()
+    x = np.arange(2, dtype="f4")
+    ((output,),) = call_in_node(library, [("run", {"x": x})])
+    assert output == (x + 1).tobytes()
+
+
 def test_typescript_accepts_the_types(built: Built, tmp_path: Path):
     compiler = tool_or_skip("tsc")
     library = wasm(built, "sizes")

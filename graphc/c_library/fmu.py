@@ -10,6 +10,7 @@ from xml.sax.saxutils import quoteattr
 from graphc.base.errors import CompileError
 from graphc.base.records import dataclass
 from graphc.c_library.bindings import comment_text
+from graphc.c_library.identifiers import distinct
 from graphc.c_library.plan import CONTEXT_BYTES, EntryPlan, LibraryArgument, LibraryPlan
 from graphc.codegen.link.layout import align
 from graphc.files.container import ALIGNMENT
@@ -312,6 +313,7 @@ $outputs$unknowns  </ModelStructure>
 class FmuVariable:
     """Input or output of the model as a variable of the unit."""
 
+    name: str
     argument: LibraryArgument
     reference: int
     """Value reference."""
@@ -362,8 +364,9 @@ def fmu_plan(plan: LibraryPlan) -> FmuPlan:
         if is_wrong:
             raise CompileError(f"build_library: {plan.name} cannot be an FMU, since {fault}", remedy=remedy)
     entry, end, variables = plan.entries[0], align(_OFFSET_OF_CONTEXT + plan.context_bytes, ALIGNMENT), []
-    for reference, argument in enumerate(entry.arguments, _TIME + 1):
-        variables.append(FmuVariable(argument, reference, reference <= len(entry.inputs), end))
+    names = distinct((argument.identifier for argument in entry.arguments), ("time",))
+    for reference, (name, argument) in enumerate(zip(names, entry.arguments, strict=True), _TIME + 1):
+        variables.append(FmuVariable(name, argument, reference, reference <= len(entry.inputs), end))
         end = align(end + int(argument.count) * argument.itemsize, ALIGNMENT)
     return FmuPlan(plan, entry, tuple(variables), end)
 
@@ -434,7 +437,7 @@ def _variable(variable: FmuVariable) -> str:
     spec = variable.argument.spec
     is_float = variable.type.startswith("Float")
     attributes = {
-        "name": variable.argument.identifier,
+        "name": variable.name,
         "valueReference": str(variable.reference),
         "description": comment_text(str(spec)),
         "causality": "input" if variable.is_input else "output",

@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+import graphc
 from graphc.base.errors import CompileError
 from graphc.c_library.build import Library, build_library
 from graphc.c_library.fmu import FMI_EXPORTS
@@ -129,6 +130,17 @@ def test_the_description_lists_variables_with_types_and_dimensions(tmp_path: Pat
     assert [*variables] == ["time", "input", "output"] and variables["input"].tag == "Float32"
     assert [d.attrib["start"] for d in variables["input"]] == ["1", "17"]
     assert variables["output"].attrib["causality"] == "output"
+
+
+def test_variables_of_the_model_are_not_called_time(tmp_path: Path):
+    def later(time: Any) -> Any:
+        return time + 1
+
+    library = build_library(later, graphc.zeros(3), path=tmp_path / "later.fmu", emit=("fmu",))
+    with zipfile.ZipFile(library.files["fmu"]) as archive:
+        root = ElementTree.fromstring(archive.read("modelDescription.xml"))
+    names = [v.attrib["name"] for v in root.iter() if "valueReference" in v.attrib and "name" in v.attrib]
+    assert names == ["time", "time_2", "output"]
 
 
 def test_all_functions_of_the_standard_are_exported(tmp_path: Path):

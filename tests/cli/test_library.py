@@ -7,8 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from graphc.cli import console
+from graphc.c_library import build, wasm
+from graphc.cli import console, library
 from tests.cli.conftest import Graphc
+
+
+def test_its_kinds_are_those_of_build_library():
+    assert library.KINDS == build.KINDS and library.WASM_KINDS == wasm.WASM_KINDS
 
 
 def test_a_library_is_written_with_what_emit_names(models: Path, tmp_path: Path, graphc: Graphc):

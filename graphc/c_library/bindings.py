@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -242,7 +243,7 @@ def camel_case(name: str) -> str:
 
 def helper_functions(code: str, functions: Mapping[str, str]) -> str:
     """Return the definitions of the functions that ``code`` calls."""
-    return "".join(text for name, text in functions.items() if f"{name}(" in code)
+    return "".join(text for name, text in functions.items() if re.search(rf"\b{name}\(", code))
 
 
 def largest_fixed_arena(plan: LibraryPlan) -> int:

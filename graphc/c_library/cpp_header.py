@@ -109,7 +109,7 @@ bool has_count(const std::array<std::int64_t, Rank> &sizes, std::size_t count) n
     }
     return total == count;
 }
-$functions
+
 /* Aligned memory, without initialization. */
 class Memory {
 public:
@@ -141,7 +141,7 @@ private:
 };
 
 } // namespace detail
-
+$functions
 /* N elements in C order. C arrays, std::array and std::span with a fixed extent convert to it if they have N elements.
  * An array whose count only the program knows is Fixed<T, N>(data, count); calls return Error::shape unless it is N. */
 template <class T, std::size_t N> class Fixed {
@@ -328,9 +328,12 @@ inline std::int64_t positive_part(std::int64_t a) noexcept {
 }
 """,
 }
-_MEMBERS = ("status", "net", "start", "context_", "arena_", "status_", "mapping_", "Model", "state_size")
-"""Members of the class, which entries cannot be called."""
-_LOCALS = ("sizes", "error", "need", "detail", "Error", "Fixed", "Span", "View", "Shape", "message", "std", *_MEMBERS)
+_MEMBERS = (
+    *("status", "net", "start", "context_", "arena_", "status_", "mapping_", "Model", "state_size"),
+    *("detail", "Error", "Fixed", "Span", "View", "Shape", *_FUNCTIONS),
+)
+"""Members of the class, and names that it looks up in its namespace; entries cannot have these names."""
+_LOCALS = ("sizes", "error", "need", "message", "std", *_MEMBERS)
 """Names inside of member functions, which arguments cannot have."""
 _ENTRY = Template("""\
 $comment    Error $method($parameters) noexcept {
@@ -361,11 +364,9 @@ _DIALECT = SizeDialect(
 def cpp_header(plan: LibraryPlan, file: str) -> str:
     """Return the header's text; ``file`` is its name. It does not need the C header, and may be included beside it."""
     methods = method_names(plan, _MEMBERS)
-    reserved = (*_LOCALS, *(name for m in methods for name in (m.run, m.sizes)))
+    reserved = (*_LOCALS, *(name for m in methods for name in (m.run, m.sizes, m.record)))
     entries = [_entry(plan, binding_entry(e, reserved), m) for e, m in zip(plan.entries, methods, strict=True)]
     body = "".join(entries)
-    for function in _FUNCTIONS:
-        body = body.replace(f"{function}(", f"detail::{function}(")
     names: dict[str, Any] = {
         "name": plan.name,
         "space": "std_" if plan.name == "std" else plan.name,

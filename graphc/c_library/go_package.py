@@ -296,10 +296,10 @@ _WORDS = """\
     break case chan const continue default defer else fallthrough for func go goto if import interface map package range
     return select struct switch type var"""
 _LOCALS = """\
-    len int int64 float64 string error nil make byte bool true false m sizes need code err outputs address aligned
-    product check checklength floor_of positive_part tensor model zeros runtime unsafe fmt c"""
+    len int string error nil make byte bool true false m sizes need code err outputs address aligned product check
+    checklength floor_of positive_part tensor model zeros runtime unsafe fmt c errsize errmemory shapeerror"""
 _KEYWORDS = frozenset(_WORDS.split())
-_RESERVED = _KEYWORDS.union(_LOCALS.split())
+_RESERVED = _KEYWORDS.union(_LOCALS.split(), _TYPES.values())
 """Lower-case names that arguments cannot have: keywords, and names that methods use."""
 _METHODS = ("net", "start", "Open", "New", "Close", "SaveState", "LoadState", "ResetState", "SetThreads", "FromBytes")
 _DIALECT = SizeDialect(
@@ -328,7 +328,9 @@ def go_package(plan: LibraryPlan) -> dict[str, str]:
         "context": str(plan.context_bytes),
         "arena": str(max(largest_fixed_arena(plan), ALIGNMENT)),
     }
-    entries = [(binding_entry(e, _RESERVED), m) for e, m in zip(plan.entries, _method_names(plan), strict=True)]
+    methods_of = _method_names(plan)
+    reserved = _RESERVED.union(name for m in methods_of for name in (m.sizes, m.outputs))
+    entries = [(binding_entry(e, reserved), m) for e, m in zip(plan.entries, methods_of, strict=True)]
     make = f'Open("{plan.name}.weights")' if plan.is_beside else "New()"
     methods = "".join(_methods(plan, entry, m, f"{package}.{make}") for entry, m in entries)
     fields = [("weights", "unsafe.Pointer"), ("size", "C.size_t"), ("mapped", "bool")] if plan.is_beside else []

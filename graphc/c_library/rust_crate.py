@@ -325,6 +325,7 @@ _METHODS = (
     "set_threads",
     "main",
     "fmt",
+    *_FUNCTIONS,
 )
 _LOCALS = """\
     sizes need net outputs model check check_length product reserve floor_of positive_part version digest state_size"""

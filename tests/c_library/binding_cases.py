@@ -109,6 +109,9 @@ def awkward_library(stem: str, emit: Sequence[str], folder: Path) -> Library:
     def flat(model: Any, len: Any) -> Any:
         return model.reshape(-1), len + 1
 
+    def typed(float32: Any, RunSizes: Any) -> Any:
+        return float32[:, 1:] * 2, float32[:, ::2], RunSizes
+
     two: Any = graphc.Dim("type", min=2, max=50)
     pair = graphc.rand(2, 9), graphc.rand(2, 8)
     cube = tuple(map(graphc.Dim, ("self", "sizes", "len")))
@@ -116,6 +119,7 @@ def awkward_library(stem: str, emit: Sequence[str], folder: Path) -> Library:
         "run": graphc.Entry(odd, *pair, dims=[(None, 2 * two + 1), (None, 2 * two)]),
         "run_sizes": graphc.Entry(flat, graphc.rand(2, 3, 4), graphc.rand(()), dims=[cube, ()]),
         **{name: graphc.Entry(odd, *pair) for name in ("run_into", "status", "new", "close", "net")},
+        **{name: graphc.Entry(typed, *pair, dims=[(None, two), None]) for name in ("floor_of", "Error", "Shape")},
     }
     return build_library(entries, path=folder / f"{stem}.so", emit=("so", "h", *emit))
 

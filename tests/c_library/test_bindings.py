@@ -133,6 +133,7 @@ def test_magnitudes_bound_negative_and_divided_sizes():
 
 def test_only_called_helpers_are_defined():
     assert helper_functions("x = floor_of(a, b)", {"floor_of": "F", "positive_part": "P"}) == "F"
+    assert helper_functions("x = net_floor_of(a)", {"floor_of": "F"}) == ""
 
 
 def test_arenas_of_a_fixed_size_are_allocated_once(tmp_path: Path):

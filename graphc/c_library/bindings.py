@@ -149,12 +149,20 @@ def binding_entry(entry: EntryPlan, reserved: Iterable[str]) -> BindingEntry:
 
 
 def _solutions(entry: EntryPlan, inputs: Sequence[BindingArgument]) -> Iterator[DimSolution]:
-    """Yield the equation of each dimension that a shape determines."""
+    for number, axis, dimension, factor, rest in shape_equations(entry):
+        yield DimSolution(dimension, inputs[number], axis, factor, rest)
+
+
+def shape_equations(entry: EntryPlan) -> Iterator[tuple[int, int, Dimension, int, Any]]:
+    """Yield number and axis of an input, dimension, factor and rest for each dimension that a shape determines.
+
+    They are in the order of solution; ``DimSolution`` documents the equation.
+    """
     arguments = [*entry.inputs, *entry.numbers]
     patterns = ShapePatterns([a.spec.pattern for a in arguments], [a.spec.name for a in arguments])
-    for (tensor, axis, _), dimension, factor, rest in patterns.steps:
-        if type(patterns.shapes[tensor]) is not Number:
-            yield DimSolution(dimension, inputs[tensor], axis, factor, rest)
+    for (number, axis, _), dimension, factor, rest in patterns.steps:
+        if type(patterns.shapes[number]) is not Number:
+            yield number, axis, dimension, factor, rest
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from graphc.base.dtypes import BY_NAME, bfloat16
 from graphc.base.errors import ArgumentError, CompileError
 from graphc.base.host_parts import check_numeric
 from graphc.base.records import dataclass
-from graphc.base.sizes.shape_patterns import Number, ShapePatterns
 from graphc.base.sizes.size import is_size
 from graphc.c_library.bare import bare_archive, check_bare_choices
+from graphc.c_library.bindings import shape_equations
 from graphc.c_library.c_demo import c_demo
 from graphc.c_library.c_header import c_header
 from graphc.c_library.cpp_header import cpp_header
@@ -162,14 +162,11 @@ def _rules(entry: EntryPlan) -> dict[str, str]:
 
     The rule of a dimension that no shape determines is its own name: the caller must pass it by keyword.
     """
-    arguments = [*entry.inputs, *entry.numbers]
-    rules: dict[str, Any] = {}
-    patterns = ShapePatterns([a.spec.pattern for a in arguments], [a.spec.name for a in arguments])
-    for (tensor, dim, _), dimension, factor, rest in patterns.steps:
-        if type(patterns.shapes[tensor]) is not Number:
-            size = f"shapes[{arguments[tensor].spec.name!r}][{dim}]"
-            numerator = f"({size} - ({rest}))" if str(rest) != "0" else size
-            rules[dimension.name] = numerator if factor == 1 else f"{numerator} // {factor}"
+    rules: dict[str, str] = {}
+    for number, axis, dimension, factor, rest in shape_equations(entry):
+        size = f"shapes[{entry.inputs[number].spec.name!r}][{axis}]"
+        numerator = f"({size} - ({rest}))" if str(rest) != "0" else size
+        rules[dimension.name] = numerator if factor == 1 else f"{numerator} // {factor}"
     return {**{d.name: d.name for d in entry.dims if d.name not in rules}, **rules}
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
+from keyword import iskeyword
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -145,16 +147,36 @@ def python_loader(plan: LibraryPlan, library: str, weights: str) -> str:
 
 
 def _entry(entry: EntryPlan) -> str:
-    types = [", ".join(f"{a.spec.name!r}: {_type(a)}" for a in group) for group in (entry.inputs, entry.outputs)]
+    types = [", ".join(f"{a.spec.name!r}: {_type(entry, a)}" for a in group) for group in (entry.inputs, entry.outputs)]
     rules = ", ".join(f"{name!r}: {rule!r}" for name, rule in _rules(entry).items())
-    sizes = [d.name for d in entry.dims]
+    sizes = [*_dim_names(entry).values()]
     return f"ENTRIES[{entry.name!r}] = ({{{types[0]}}}, {{{types[1]}}}, {{{rules}}}, {sizes!r})"
 
 
-def _type(argument: LibraryArgument) -> str:
+def _type(entry: EntryPlan, argument: LibraryArgument) -> str:
     dtype = BY_NAME[argument.spec.dtype]
     name = "uint16" if dtype is bfloat16 else dtype.numpy.name  # numpy has no bf16, so arrays hold its bits
-    return repr((name, f"({''.join(f'{size}, ' for size in argument.spec.shape).rstrip()})"))
+    return repr((name, f"({''.join(f'{_size(entry, size)}, ' for size in argument.spec.shape).rstrip()})"))
+
+
+def _dim_names(entry: EntryPlan) -> dict[str, str]:
+    """Return a Python variable for each dimension, by the dimension's text in sizes, where unusual names have quotes.
+
+    A dimension keeps its name if expressions of the loader can use it.
+    """
+    variables = {}
+    for dimension, name in zip(entry.dims, entry.dim_identifiers, strict=True):
+        if str(dimension) != dimension.name:
+            variables[str(dimension)] = name
+        else:
+            variables[dimension.name] = f"{name}_" if iskeyword(name) or name == "shapes" else dimension.name
+    return variables
+
+
+def _size(entry: EntryPlan, size: Any) -> str:
+    """Format a size as an expression of Python."""
+    names = _dim_names(entry)
+    return re.sub(r"`[^`]*`|[^\W\d]\w*", lambda match: names.get(match[0], match[0]), str(size))
 
 
 def _rules(entry: EntryPlan) -> dict[str, str]:
@@ -162,12 +184,12 @@ def _rules(entry: EntryPlan) -> dict[str, str]:
 
     The rule of a dimension that no shape determines is its own name: the caller must pass it by keyword.
     """
-    rules: dict[str, str] = {}
+    names, rules = _dim_names(entry), {}
     for number, axis, dimension, factor, rest in shape_equations(entry):
         size = f"shapes[{entry.inputs[number].spec.name!r}][{axis}]"
-        numerator = f"({size} - ({rest}))" if str(rest) != "0" else size
-        rules[dimension.name] = numerator if factor == 1 else f"{numerator} // {factor}"
-    return {**{d.name: d.name for d in entry.dims if d.name not in rules}, **rules}
+        numerator = f"({size} - ({_size(entry, rest)}))" if str(rest) != "0" else size
+        rules[names[str(dimension)]] = numerator if factor == 1 else f"{numerator} // {factor}"
+    return {**{name: name for name in names.values() if name not in rules}, **rules}
 
 
 KINDS = ("so", "a", "o", "h", "c", "py", "hpp", "rs", "go", "fmu", *WASM_KINDS, *WINDOWS_KINDS)

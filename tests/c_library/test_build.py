@@ -117,6 +117,15 @@ def test_the_loader_computes_sizes_in_an_order_that_works(tmp_path: Path):
     assert same(call_alone(library, [[x, y]], tmp_path), [[np.full(3, 8, np.float32)]])
 
 
+def test_the_loader_takes_dimensions_with_names_that_python_cannot_have(tmp_path: Path):
+    names = ("batch-size", "lambda", "max", "shapes", "2 x")
+    dims = [tuple(map(graphc.Dim, names)), (graphc.Dim("k") + graphc.Dim("lambda"),)]
+    examples = graphc.zeros(2, 3, 4, 5, 6), graphc.zeros(7)
+    library = build_library(lambda x, y: (x * 2, y), *examples, dims=dims, path=tmp_path / "odd.so", emit=ALL)
+    x, y = np.ones((3, 2, 2, 4, 2), np.float32), np.ones(5, np.float32)
+    assert same(call_alone(library, [[x, y]], tmp_path), [[x * 2, y]])
+
+
 def test_a_library_shows_its_functions_alone(built: Built):
     library = built("decoder")
     lines = run_tool(tool_or_skip("nm"), "-D", "--defined-only", library.files["so"]).splitlines()

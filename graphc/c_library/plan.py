@@ -260,6 +260,11 @@ class LibraryPlan:
         names += ["set_threads", "forget_threads"] if self.threads else []
         return tuple(sorted(map(self.symbol, names)))
 
+    @property
+    def tables(self) -> frozenset[str]:
+        """Return the exported symbols that are data: the tables of inputs and outputs."""
+        return frozenset(self.symbol(f"{e.name}_{table}") for e in self.entries for table in ("inputs", "outputs"))
+
 
 RESERVED = frozenset(
     (

@@ -128,3 +128,8 @@ def printed(text: str) -> Mapping[str, list[float]]:
     """Return the numbers printed by a demo, by output."""
     lines = (line.partition(":") for line in text.splitlines())
     return {name: [float(word) for word in rest.split()] for name, _, rest in lines}
+
+
+def same(actual: list[list[np.ndarray]], expected: list[list[np.ndarray]]) -> bool:
+    pairs = [(a, b) for x, y in zip(actual, expected, strict=True) for a, b in zip(x, y, strict=True)]
+    return all(a.dtype == b.dtype and np.array_equal(a, b) for a, b in pairs)

@@ -149,9 +149,9 @@ def test_functions_of_supplied_functions_are_supplied():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"emit": ("so",)}, "no file of kind 'so' for cortex-m4"),
+        ({"emit": ("so",)}, "no file of kind 'so' for microcontrollers"),
         ({"weights": "beside"}, "no files to map weights from"),
-        ({"realtime": True}, "does not know the instructions of cortex-m4"),
+        ({"realtime": True}, "does not know the instructions of microcontrollers"),
         ({"threads": True}, "no thread pool"),
     ],
 )

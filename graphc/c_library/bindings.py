@@ -135,7 +135,7 @@ class BindingEntry:
             follows = f", from {origin}" if origin else ", passed by the caller"
             lines.append(f"- size {name}: {dimension.low} to {dimension.high}{follows}")
         lines += [comment_text(f"- where {assumed}") for assumed in self.plan.assumptions]
-        writes = any(b.written for b in self.plan.manifest.of_class("param", "state"))
+        writes = self.plan.writes
         return [*lines, "- " + ("writes states of the model" if writes else "writes no states")]
 
 

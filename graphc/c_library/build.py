@@ -113,7 +113,8 @@ def build_library(
         weights: ``"inside"`` the library, or ``"beside"`` it in a file mapped by the caller.
         threads: include a pool of worker threads; ``NAME_set_threads`` chooses how many share a call.
         realtime: prove the absence of allocations, locks and system calls for each entry, and report its costs.
-        target, strict_order, precision, passes, dims: as for ``export``.
+        target: a target, or several of one architecture, of which ``init`` takes the first that fits: ``avx2,sse2``.
+        strict_order, precision, passes, dims: as for ``export``.
 
     Returns:
         The Library: its files, entries and sizes.
@@ -132,26 +133,26 @@ def build_library(
         ['relu.o', 'relu.h']
     """
     library_path = Path(path)
-    machine = _machine(strict_name(target) if strict_order else target)
-    system = system_of(machine)
+    machines = _machines(target, strict_order)
+    system = system_of(machines[0])
     kinds = _kinds(library_path, emit, system)
-    system.check(machine, weights, threads, realtime)
+    system.check(machines[0], weights, threads, realtime)
     prefix = _prefix(library_path, name)
-    stored = _without_texts(_content(model, examples, keyword_examples, dims, passes, precision, machine))
+    stored = _without_texts(_content(model, examples, keyword_examples, dims, passes, precision, machines[0]))
     sources = sources_of(stored, entries)
-    library_code = build(sources, changing(stored, sources), Choices(prefix, machine, target, weights, threads))
-    _check_size(library_code)
-    return _write(library_code, machine, system, library_path, kinds, realtime)
+    built = build(sources, changing(stored, sources), Choices(prefix, machines, target, weights, threads))
+    return _write(_checked(built), machines, system, library_path, kinds, realtime)
 
 
-def _check_size(built: Built) -> None:
-    """Raise CompileError for weights inside a library that are too large for it."""
+def _checked(built: Built) -> Built:
+    """Raise CompileError for weights inside a library that are too large for it; else return the argument."""
     weight_bytes = 0 if built.plan.is_beside else built.weights.nbytes
     if weight_bytes > LARGEST_INSIDE:
         raise CompileError(
             f"build_library: the weights take {weight_bytes} bytes, a library holds at most {LARGEST_INSIDE}",
             remedy=f"pass weights={BESIDE!r}",
         )
+    return built
 
 
 def _kinds(path: Path, emit: Sequence[str] | None, system: System) -> tuple[str, ...]:
@@ -162,6 +163,19 @@ def _kinds(path: Path, emit: Sequence[str] | None, system: System) -> tuple[str,
     kinds = tuple(emit) if emit is not None else default
     check_kinds(kinds, system)
     return kinds
+
+
+def _machines(names: str, strict_order: bool) -> tuple[Target, ...]:
+    """Return the targets of a list of names, best first: of one architecture and system."""
+    machines = tuple([_machine(strict_name(name) if strict_order else name) for name in names.split(",")])
+    if len({machine.triple for machine in machines}) > 1:
+        raise ArgumentError(f"no library serves the different machines {names}", remedy="build a library for each")
+    if any(not machine.detection(MACHINE) for machine in machines[:-1]):
+        raise ArgumentError(
+            f"of the targets {names}, one before the last is not told from the others when a program runs",
+            remedy="list the best processor first, as in avx512,avx2,sse2",
+        )
+    return machines
 
 
 def _machine(target: str) -> Target:
@@ -212,9 +226,9 @@ def _without_texts(stored: Artifact) -> Artifact:
 
 
 def _write(
-    built: Built, machine: Target, system: System, path: Path, kinds: tuple[str, ...], realtime: bool
+    built: Built, machines: tuple[Target, ...], system: System, path: Path, kinds: tuple[str, ...], realtime: bool
 ) -> Library:
-    plan = built.plan
+    plan, machine = built.plan, machines[-1]  # functions other than programs run on the least of the processors
     files = {kind: _file(path, kind) for kind in kinds}
     weights = path.with_suffix(".weights")
     code = joined([emit_functions(plan), declared_data(plan), *built.modules])
@@ -230,7 +244,7 @@ def _write(
         "html": lambda: html_demo(plan, path.with_suffix(".js").name),
     }
     contents = {kind: texts[kind]().encode() for kind in kinds if kind in texts}
-    objects = _objects(built, code, machine, system)
+    objects = _objects(built, code, machines, system)
     contents |= system.link(Linking(objects, plan, built.weights, machine, library, kinds))
     for kind in kinds:
         if kind in FOLDERS:
@@ -279,14 +293,14 @@ def _proof(plan: LibraryPlan, entry: EntryPlan, code: LlvmModule, machine: Targe
 
 def _facts(plan: LibraryPlan, entry: EntryPlan) -> EntryFacts:
     arena = str(entry.arena) if is_size(entry.arena) else int(entry.arena)
-    return EntryFacts(plan.symbol(entry.name), arena, entry.manifest.nanoseconds)
+    return EntryFacts(plan.symbol(entry.name), arena, entry.programs[0].manifest.nanoseconds)
 
 
-def _objects(built: Built, code: LlvmModule, machine: Target, system: System) -> tuple[bytes, ...]:
+def _objects(built: Built, code: LlvmModule, machines: tuple[Target, ...], system: System) -> tuple[bytes, ...]:
     """Compile all object files of a library."""
-    plan = built.plan
-    text = emit_data(plan, system.fill is not None) + machine.detection(plan.inner(MACHINE))
-    data = build_object(text, machine)
+    plan, machine = built.plan, machines[-1]
+    detections = [target.detection(plan.detection(number)) for number, target in enumerate(machines)]
+    data = build_object("".join([emit_data(plan, system.fill is not None), *detections]), machine)
     if system.fill is not None and not plan.is_beside:
         data = system.fill(data, weights_section(plan), built.weights)
     pool = [build_object(emit_pool(machine, plan.inner("")), machine)] if plan.threads else []

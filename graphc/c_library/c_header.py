@@ -197,7 +197,7 @@ def _entry(plan: LibraryPlan, entry: EntryPlan) -> str:
         ]
         lines += [f"  where {assumed}" for assumed in entry.assumptions]
     dims = ", ".join(f"int64_t {d}" for d in entry.dim_identifiers)
-    writes = any(b.written for b in entry.manifest.of_class("param", "state"))
+    writes = entry.writes
     lines += ["", "Writes states of the context." if writes else "Writes nothing of the context."]
     pieces = [_comment(*lines)]
     for argument in entry.arguments:
@@ -224,7 +224,7 @@ def _describe(argument: LibraryArgument) -> str:
 
 def parameters(plan: LibraryPlan, entry: EntryPlan) -> list[str]:
     """List the parameters of an entry's C function."""
-    writes = any(b.written for b in entry.manifest.of_class("param", "state"))
+    writes = entry.writes
     return [
         f"{'' if writes else 'const '}{plan.name}_t *net",
         *(f"int64_t {d}" for d in entry.dim_identifiers),

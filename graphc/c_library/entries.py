@@ -23,12 +23,13 @@ from graphc.c_library.plan import (
     Equal,
     LibraryArgument,
     LibraryPlan,
+    ProgramPlan,
     Solved,
     StatePlan,
 )
 from graphc.c_library.sources import LibrarySource
 from graphc.codegen.llvm.entry import emit_module
-from graphc.codegen.llvm.module import LlvmModule, prefixed
+from graphc.codegen.llvm.module import LlvmModule, for_target, prefixed
 from graphc.codegen.machine.linkage import ENTRY
 from graphc.codegen.machine.target import Target
 from graphc.compiler.compile import describe, watched
@@ -49,7 +50,8 @@ class Choices:
 
     name: str
     """Prefix of its functions."""
-    target: Target
+    targets: tuple[Target, ...]
+    """Machines to compile for, best first; of one architecture and system."""
     target_name: str
     weights: str
     """INSIDE or BESIDE."""
@@ -62,6 +64,7 @@ class Compiled:
     """Compiled entry, before its constants and states have offsets."""
 
     source: LibrarySource
+    target: Target
     program: Program
     manifest: Manifest
     constants: np.ndarray
@@ -82,14 +85,14 @@ class Built:
     """Bytes of the constants of all entries, followed by the initial states."""
 
 
-def compile_source(source: LibrarySource, changing: Collection[str], choices: Choices) -> Compiled:
+def compile_source(source: LibrarySource, changing: Collection[str], choices: Choices, machine: Target) -> Compiled:
     """Compile a source without polls for interrupts, and for a single thread unless ``choices.threads``.
 
     Raises CompileError if it calls Python functions, or if no single program serves all sizes of its dimensions.
     """
 
     def scheduled(graph: Graph) -> tuple[Program, Any, Target]:
-        stages = Stages(graph, target=choices.target)
+        stages = Stages(graph, target=machine)
         with watched(stages):
             return stages.scheduled, stages.execution, stages.target
 
@@ -113,30 +116,29 @@ def compile_source(source: LibrarySource, changing: Collection[str], choices: Ch
     execution = replace(execution, polls=frozenset()) if choices.threads else execution.alone
     module = emit_module(program, target, execution, threads_in_table=True)
     assumptions = (*source.spec.assumptions, *assumption_specs(added))
-    return Compiled(source, program, manifest, constants, module, bool(execution.threads.chunked), assumptions)
+    return Compiled(source, target, program, manifest, constants, module, bool(execution.threads.chunked), assumptions)
 
 
 def build(sources: Sequence[LibrarySource], changing: Collection[str], choices: Choices) -> Built:
     """Compile all sources and plan their library; parameters and states in ``changing`` are stored in contexts."""
-    name, target = choices.name, choices.target
+    name, targets = choices.name, choices.targets
     _check_names(sources, name)
-    compiled = [compile_source(source, changing, choices) for source in sources]
+    by_entry = [[compile_source(source, changing, choices, target) for target in targets] for source in sources]
+    compiled = [c for programs in by_entry for c in programs]
     states, state_bytes = _states(compiled)
     block = _Block()
-    offsets_by_entry = [[(slot, block.add(data)) for slot, data in _constants(c)] for c in compiled]
+    constants = [[[(slot, block.add(data)) for slot, data in _constants(c)] for c in row] for row in by_entry]
     arrays = _arrays(sources)
     initial = block.add_states([(s.offset - CONTEXT_BYTES, arrays[s.spec.name]) for s in states], state_bytes)
     data = block.bytes()
     offsets = {s.spec.name: s.offset for s in states}
-    entries = tuple(
-        _entry(name, c, constants, offsets) for c, constants in zip(compiled, offsets_by_entry, strict=True)
-    )
-    modules = tuple(prefixed(c.module, f"{name}__{c.source.name}_") for c in compiled)
+    entries = tuple(_entry(name, *row, offsets) for row in zip(by_entry, constants, strict=True))
+    modules = tuple(_module(name, c, number, len(targets)) for row in by_entry for number, c in enumerate(row))
     state_digest = hashlib.sha256("\n".join(f"{s.spec}" for s in states).encode()).digest()
     weight_digest = hashlib.sha256(data.data).digest()
     digest = hashlib.sha256(weight_digest + state_digest + choices.weights.encode())
-    for entry, module in zip(entries, modules, strict=True):
-        digest.update(f"{entry}".encode() + module.text.encode())
+    for part in (*entries, *(module.text for module in modules)):
+        digest.update(f"{part}".encode())
     plan = LibraryPlan(
         name,
         entries,
@@ -146,9 +148,9 @@ def build(sources: Sequence[LibrarySource], changing: Collection[str], choices: 
         data.nbytes,
         choices.weights,
         choices.threads,
-        target_spec(target),
+        tuple(map(target_spec, targets)),
         choices.target_name,
-        bool(target.detection(MACHINE)),
+        tuple(bool(target.detection(MACHINE)) for target in targets),
         VERSION,
         digest.digest(),
         state_digest,
@@ -229,38 +231,64 @@ class _Block:
         return block
 
 
+def _prefix(library: str, compiled: Compiled, number: int, count: int) -> str:
+    """Return the prefix of the names in a program, of which an entry has ``count``."""
+    return f"{library}__{compiled.source.name}_{f'{number}_' if count > 1 else ''}"
+
+
+def _module(library: str, compiled: Compiled, number: int, count: int) -> LlvmModule:
+    """Return a program's module with a prefix for its names, for its own machine if there are several."""
+    module = prefixed(compiled.module, _prefix(library, compiled, number, count))
+    return for_target(module, compiled.target) if count > 1 else module
+
+
 def _entry(
-    library: str, compiled: Compiled, constants: Sequence[tuple[int, int]], offsets: Mapping[str, int]
+    library: str,
+    programs: Sequence[Compiled],
+    constants: Sequence[Sequence[tuple[int, int]]],
+    offsets: Mapping[str, int],
 ) -> EntryPlan:
-    """Plan the function of an entry."""
-    source, manifest = compiled.source, compiled.manifest
+    """Plan the function of an entry: its programs, with the (table slot, offset in the weights) of their constants."""
+    source, manifest = programs[0].source, programs[0].manifest
     for buffer in manifest.of_class("input", "param", "state", "output"):
         if BY_NAME[buffer.dtype].is_complex:
             raise CompileError(
                 f"{buffer}: C libraries have no complex numbers",
                 remedy="pass pairs of floats, and use view_as_complex and view_as_real inside the model",
             )
-    model, slots = source.spec, table_slots(manifest)
-    inputs = [*zip(model.inputs, manifest.of_class("input"), strict=True)]
-    outputs = [*zip(model.outputs, manifest.of_class("output"), strict=True)]
+    model = source.spec
     reserved = ("net", library, "arena", "arena_size", "code")
     dims = distinct((d.name for d in model.dims), reserved)
-    arrays = [(spec, buffer) for spec, buffer in inputs if spec.equals is None]
-    names = distinct((spec.name for spec, _ in [*arrays, *outputs]), (*reserved, *dims))
-    arguments = [
-        LibraryArgument(spec, name, slots[buffer.name])
-        for (spec, buffer), name in zip([*arrays, *outputs], names, strict=True)
-    ]
-    solved, equal = _relations(compiled)
+    arrays = [spec for spec in model.inputs if spec.equals is None]
+    names = distinct((spec.name for spec in [*arrays, *model.outputs]), (*reserved, *dims))
+    arguments = [LibraryArgument(*pair) for pair in zip([*arrays, *model.outputs], names, strict=True)]
     return EntryPlan(
         source.name,
-        f"{library}__{source.name}_{ENTRY}",
-        manifest,
         tuple(arguments[: len(arrays)]),
-        tuple(LibraryArgument(spec, "", slots[buffer.name]) for spec, buffer in inputs if spec.equals is not None),
+        tuple(LibraryArgument(spec, "") for spec in model.inputs if spec.equals is not None),
         tuple(arguments[len(arrays) :]),
         model.dims,
         tuple(dims),
+        tuple(
+            _program(_prefix(library, compiled, number, len(programs)), compiled, own, offsets)
+            for number, (compiled, own) in enumerate(zip(programs, constants, strict=True))
+        ),
+    )
+
+
+def _program(
+    prefix: str, compiled: Compiled, constants: Sequence[tuple[int, int]], offsets: Mapping[str, int]
+) -> ProgramPlan:
+    """Plan a program of an entry; ``offsets`` are those of its states in a context, by path."""
+    manifest, slots = compiled.manifest, table_slots(compiled.manifest)
+    inputs = [*zip(compiled.source.spec.inputs, manifest.of_class("input"), strict=True)]
+    arrays = [buffer for spec, buffer in inputs if spec.equals is None]
+    numbers = [buffer for spec, buffer in inputs if spec.equals is not None]
+    solved, equal = _relations(compiled)
+    return ProgramPlan(
+        f"{prefix}{ENTRY}",
+        manifest,
+        tuple(slots[buffer.name] for buffer in (*arrays, *manifest.of_class("output"), *numbers)),
         compiled.assumptions,
         solved,
         equal,

@@ -378,7 +378,7 @@ def emit_fmu(fmu: FmuPlan) -> str:
     places = [("%net", _OFFSET_OF_CONTEXT), *((f"%a{v.reference}", v.offset) for v in fmu.variables)]
     places.append(("%arena", fmu.arena_offset))
     code = _CODE.substitute(
-        triple=plan.target.triple,
+        triple=plan.triple,
         token=plan.digest.hex(),
         count=len(rows),
         variables=", ".join(
@@ -454,7 +454,7 @@ def _variable(variable: FmuVariable) -> str:
 
 def fmu_archive(fmu: FmuPlan, shared_library: bytes) -> bytes:
     """Return the archive, with equal bytes for equal arguments."""
-    machine = fmu.library.target.triple.partition("-")[0]
+    machine = fmu.library.triple.partition("-")[0]
     files = {
         "modelDescription.xml": model_description(fmu).encode(),
         f"binaries/{machine}-linux/{fmu.library.name}.so": shared_library,

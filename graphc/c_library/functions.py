@@ -12,10 +12,10 @@ from graphc.c_library.plan import (
     CODES,
     CONTEXT_BYTES,
     HEADER_BYTES,
-    MACHINE,
     STATUSES,
     EntryPlan,
     LibraryPlan,
+    ProgramPlan,
 )
 from graphc.c_library.sections import data_of
 from graphc.codegen.door.writer import NativeWriter
@@ -146,8 +146,9 @@ def _double(value: float) -> str:
     return f"0x{struct.pack('>d', float(value)).hex()}"
 
 
-WEIGHTS, RECORD, COUNT, SPIN = 8, 16, 24, 32
-"""Offsets in a context after its first word: address of the weights, then the record that entry.THREADS describes."""
+WEIGHTS, RECORD, COUNT, SPIN, VERSION = 8, 16, 24, 32, 40
+"""Offsets in a context after its first word: address of the weights, the record that entry.THREADS describes, and the
+number of the target whose programs run."""
 SPIN_NS = 1_000_000
 """Nanoseconds that workers spin before they sleep, as in Python."""
 _O_RDONLY_CLOEXEC, _SEEK_END, _PROT_READ, _MAP_PRIVATE = 0o2000000, 2, 1, 2
@@ -171,7 +172,7 @@ def emit_functions(plan: LibraryPlan) -> LlvmModule:
         functions += [write(plan, declarations) for write in _THREADED]
     for entry in plan.entries:
         functions += _entry_functions(plan, entry, declarations)
-    head = f'target triple = "{plan.target.triple}"\n'
+    head = f'target triple = "{plan.triple}"\n'
     return LlvmModule((head, *declarations.values(), "", *functions))
 
 
@@ -207,9 +208,7 @@ def _error_text(plan: LibraryPlan) -> Function:
 
 def _init(plan: LibraryPlan, declarations: Declarations) -> Function:
     w = GuardedWriter(declarations)
-    if plan.detected:
-        w.declare("machine", f"declare hidden i1 @{plan.inner(MACHINE)}()")
-        w.require(w.value(f"call i1 @{plan.inner(MACHINE)}()"), "ERROR_MACHINE")
+    version = _detect(w, plan)
     parameters: list[Parameter] = [_NET, ("i64", "%size")]
     w.require_pointers([("%net", ALIGNMENT)])
     w.require(w.value(f"icmp uge i64 %size, {plan.context_bytes}"), "ERROR_MEMORY")
@@ -229,9 +228,26 @@ def _init(plan: LibraryPlan, declarations: Declarations) -> Function:
     _copy_initial(w, plan, weights)
     signed = plan.magic - (1 << 64) if plan.magic >> 63 else plan.magic
     w.store("i64", str(signed), "%net")
+    if len(plan.targets) > 1:
+        w.store("i64", version, w.offset("%net", VERSION))
     if plan.threads:
         w.declare("run", f"declare hidden i64 @{plan.inner(RUN)}(ptr, ptr, i64, i64, i64)")
     return w.function(plan.symbol("init"), parameters)
+
+
+def _detect(w: GuardedWriter, plan: LibraryPlan) -> str:
+    """Emit a search for the first target whose instructions the processor has, and return its number."""
+    number = "-1"
+    for version, detected in reversed([*enumerate(plan.detected)]):
+        has = "true"
+        if detected:
+            symbol = plan.detection(version)
+            w.declare(symbol, f"declare hidden i1 @{symbol}()")
+            has = w.call("i1", f"@{symbol}", "")
+        number = str(version) if has == "true" else w.value(f"select i1 {has}, i64 {version}, i64 {number}")
+    if all(plan.detected):
+        w.require(w.value(f"icmp sge i64 {number}, 0"), "ERROR_MACHINE")
+    return number
 
 
 def _copy_initial(w: GuardedWriter, plan: LibraryPlan, weights: str) -> None:
@@ -340,8 +356,9 @@ _THREADED: tuple[_Write, ...] = (_set_threads, _forget_threads)
 # ---- entries
 
 
-def _sizes_name(plan: LibraryPlan, entry: EntryPlan) -> str:
-    return plan.inner(f"{entry.name}_sizes")
+def _name(plan: LibraryPlan, entry: EntryPlan, number: int, role: str) -> str:
+    """Return the symbol of an internal function of the program of this number."""
+    return plan.inner("_".join([entry.name, *([str(number)] if len(plan.targets) > 1 else []), role]))
 
 
 def _dim_parameters(entry: EntryPlan) -> list[Parameter]:
@@ -349,23 +366,28 @@ def _dim_parameters(entry: EntryPlan) -> list[Parameter]:
 
 
 def _entry_functions(plan: LibraryPlan, entry: EntryPlan, declarations: Declarations) -> list[Function]:
-    sized = [_sizes(plan, entry, declarations)] if entry.dims else []
-    return [*sized, _arena_size(plan, entry), _run(plan, entry, declarations)]
+    functions, numbers = list[Function](), range(len(plan.targets))
+    if entry.dims:
+        functions += [_sizes(plan, entry, number, declarations) for number in numbers]
+    functions.append(_arena_size(plan, entry))
+    if len(plan.targets) == 1:
+        return [*functions, _run(plan, entry, 0, declarations)]
+    return [*functions, *(_run(plan, entry, number, declarations) for number in numbers), _choose(plan, entry)]
 
 
-def _sizes(plan: LibraryPlan, entry: EntryPlan, declarations: Declarations) -> Function:
+def _sizes(plan: LibraryPlan, entry: EntryPlan, number: int, declarations: Declarations) -> Function:
     """Emit the function that checks a call's sizes and computes the program's dimensions and the bytes of its arena."""
-    w = GuardedWriter(declarations)
+    w, program = GuardedWriter(declarations), entry.programs[number]
     for dimension in entry.dims:
         w.within(register_of(dimension), dimension.low, dimension.high, "ERROR_SIZE")
-    for assumed in entry.assumptions:
+    for assumed in program.assumptions:
         w.safe(assumed.a)
         w.safe(assumed.b)
         relation = {"==": "eq", "<=": "sle"}[assumed.relation]
         holds = w.value(f"icmp {relation} i64 {w.size(assumed.a)}, {w.size(assumed.b)}")
         w.require(w.equal("i1", holds, "true" if assumed.answer else "false"), "ERROR_SIZE")
     model_dims = {d.name for d in entry.dims}
-    for step in entry.solved:
+    for step in program.solved:
         register = register_of(step.dimension)
         if step.dimension.name not in model_dims:
             rest = w.value(f"sub i64 {w.size(step.size)}, {w.size(step.rest)}")
@@ -373,86 +395,114 @@ def _sizes(plan: LibraryPlan, entry: EntryPlan, declarations: Declarations) -> F
             w.require(w.equal("i64", remainder, "0"), "ERROR_SIZE")
             w.do(f"{register} = sdiv i64 {rest}, {step.factor}")
         w.within(register, step.dimension.low, step.dimension.high, "ERROR_SIZE")
-    for pair in entry.equal:
+    for pair in program.equal:
         w.require(w.equal("i64", w.size(pair.of_model), w.size(pair.of_program)), "ERROR_SIZE")
-    w.safe(entry.arena)
-    dims = entry.manifest.dims
-    for number, value in enumerate([*map(register_of, dims), w.size(entry.arena)]):
-        w.store("i64", value, w.offset("%words", 8 * number))
-    return w.function(_sizes_name(plan, entry), [*_dim_parameters(entry), ("ptr", "%words")], local=True)
+    w.safe(program.arena)
+    dims = program.manifest.dims
+    for place, value in enumerate([*map(register_of, dims), w.size(program.arena)]):
+        w.store("i64", value, w.offset("%words", 8 * place))
+    parameters = [*_dim_parameters(entry), ("ptr", "%words")]
+    return w.function(_name(plan, entry, number, "sizes"), parameters, local=True)
 
 
-def _call_sizes(w: GuardedWriter, plan: LibraryPlan, entry: EntryPlan) -> tuple[str, str]:
+def _call_sizes(w: GuardedWriter, plan: LibraryPlan, entry: EntryPlan, number: int) -> tuple[str, str]:
     """Emit a call of ``_sizes``; return the registers of its status code and of the words it wrote."""
-    words = w.room(f"[{len(entry.manifest.dims) + 1} x i64]", 8)
+    words = w.room(f"[{len(entry.programs[number].manifest.dims) + 1} x i64]", 8)
     arguments = ", ".join([*(f"i64 {register_of(d)}" for d in entry.dims), f"ptr {words}"])
-    return w.call(CODE, f"@{_sizes_name(plan, entry)}", arguments), words
+    return w.call(CODE, f"@{_name(plan, entry, number, 'sizes')}", arguments), words
 
 
 def _arena_size(plan: LibraryPlan, entry: EntryPlan) -> Function:
-    w = GuardedWriter({})
+    """Emit the function that returns the size of an arena, enough for the program of any machine."""
+    w = GuardedWriter({"umax": "declare i64 @llvm.umax.i64(i64, i64)"})
     if not entry.dims:
         w.give("i64", str(entry.arena))
     else:
-        code, words = _call_sizes(w, plan, entry)
-        w.need(w.equal("i32", code, "0"), "bad")
-        w.give("i64", w.load("i64", w.offset(words, 8 * len(entry.manifest.dims))))
+        most = "0"
+        for number, program in enumerate(entry.programs):
+            code, words = _call_sizes(w, plan, entry, number)
+            w.need(w.equal("i32", code, "0"), "bad")
+            arena = w.load("i64", w.offset(words, 8 * len(program.manifest.dims)))
+            most = w.value(f"call i64 @llvm.umax.i64(i64 {most}, i64 {arena})") if number else arena
+        w.give("i64", most)
         w.label("bad")
         w.give("i64", "-1")
     name = plan.symbol(f"{entry.name}_arena_size")
     return Function(name, tuple(_dim_parameters(entry)), w.body, "i64", local=False, calls=True)
 
 
-def _run(plan: LibraryPlan, entry: EntryPlan, declarations: Declarations) -> Function:
-    """Emit the function that runs an entry: check the arguments, fill the table of addresses, call the native entry."""
-    w = GuardedWriter(declarations)
+def _parameters(entry: EntryPlan) -> list[Parameter]:
+    """Return the parameters of the function that runs an entry."""
+    arrays: list[Parameter] = [("ptr", f"%a{number}") for number in range(len(entry.arguments))]
+    return [_NET, *_dim_parameters(entry), *arrays, ("ptr", "%arena"), ("i64", "%arena_size")]
+
+
+def _choose(plan: LibraryPlan, entry: EntryPlan) -> Function:
+    """Emit the function that runs an entry by the program that ``init`` chose."""
+    w = GuardedWriter({})
     w.require_context(plan.magic)
-    arena, words = str(entry.arena), ""
+    version = w.load("i64", w.offset("%net", VERSION))
+    arguments = ", ".join(f"{kind} {register}" for kind, register in _parameters(entry))
+    names = [_name(plan, entry, number, "run") for number in range(len(plan.targets))]
+    calls = [
+        f"notail call {CODE} @{name}({arguments})" for name in names
+    ]  # a proof follows calls, not conditional jumps
+    for number, call in enumerate(calls[:-1]):
+        w.need(w.equal("i64", version, str(number)), f"not{number}")
+        w.give("i32", w.value(call))
+        w.label(f"not{number}")
+    w.require_none(w.value(calls[-1]))
+    return w.function(plan.symbol(entry.name), _parameters(entry))
+
+
+def _run(plan: LibraryPlan, entry: EntryPlan, number: int, declarations: Declarations) -> Function:
+    """Emit the function that runs a program of an entry: check the arguments, fill the table of addresses, call the
+    native entry."""
+    w, program, alone = GuardedWriter(declarations), entry.programs[number], len(plan.targets) == 1
+    if alone:
+        w.require_context(plan.magic)
+    arena, words = str(program.arena), ""
     if entry.dims:
-        code, words = _call_sizes(w, plan, entry)
+        code, words = _call_sizes(w, plan, entry, number)
         w.require_none(code)
-        arena = w.load("i64", w.offset(words, 8 * len(entry.manifest.dims)))
+        arena = w.load("i64", w.offset(words, 8 * len(program.manifest.dims)))
     registers = [f"%a{number}" for number in range(len(entry.arguments))]
     pointers = [(r, a.itemsize) for r, a in zip(registers, entry.arguments, strict=True)]
-    scratch = [("%arena", ALIGNMENT)] if is_size(entry.arena) or entry.arena else []
+    scratch = [("%arena", ALIGNMENT)] if is_size(program.arena) or program.arena else []
     w.require_pointers([*pointers, *scratch])
     w.require(w.value(f"icmp uge i64 %arena_size, {arena}"), "ERROR_MEMORY")
-    addresses = {a.slot: r for r, a in zip(registers, entry.arguments, strict=True)} | {entry.arena_slot: "%arena"}
-    _fill(w, plan, entry, addresses, words)
-    w.do(f"call void @{entry.symbol}(ptr %table)")
-    if entry.status_slot >= 0:
+    slots = program.slots[: len(registers)]
+    _fill(w, plan, entry, program, dict(zip(slots, registers, strict=True)) | {program.arena_slot: "%arena"}, words)
+    w.do(f"call void @{program.symbol}(ptr %table)")
+    if program.status_slot >= 0:
         w.require(w.equal("i8", w.load("i8", "%status"), "0"), "ERROR_INDEX")
-    parameters: Sequence[Parameter] = [
-        _NET,
-        *_dim_parameters(entry),
-        *(("ptr", r) for r in registers),
-        ("ptr", "%arena"),
-        ("i64", "%arena_size"),
-    ]
-    return w.function(plan.symbol(entry.name), parameters)
+    name = plan.symbol(entry.name) if alone else _name(plan, entry, number, "run")
+    return w.function(name, _parameters(entry), local=not alone)
 
 
-def _fill(w: GuardedWriter, plan: LibraryPlan, entry: EntryPlan, addresses: dict[int, str], words: str) -> None:
+def _fill(
+    w: GuardedWriter, plan: LibraryPlan, entry: EntryPlan, program: ProgramPlan, addresses: dict[int, str], words: str
+) -> None:
     """Emit stores to the table of the native entry; ``addresses`` maps slots to addresses computed earlier."""
-    w.room(f"[{entry.words} x i64]", 16, "%table")
+    w.room(f"[{program.words} x i64]", 16, "%table")
     weights = f"@{plan.inner('weights')}"
-    if plan.is_beside and entry.constants:
+    if plan.is_beside and program.constants:
         weights = w.load("ptr", w.offset("%net", WEIGHTS))
-    for slot, offset in entry.constants:
+    for slot, offset in program.constants:
         addresses[slot] = w.offset(weights, offset)
-    for slot, offset in entry.states:
+    for slot, offset in program.states:
         addresses[slot] = w.offset("%net", offset)
-    for argument in entry.numbers:
-        address = addresses[argument.slot] = w.room("i64", 8)
+    for slot, argument in zip(program.slots[len(entry.arguments) :], entry.numbers, strict=True):
+        address = addresses[slot] = w.room("i64", 8)
         w.store("i64", w.size(argument.spec.equals), address)
-    if entry.status_slot >= 0:
+    if program.status_slot >= 0:
         w.room("i8", 1, "%status")
         w.store("i8", "0", "%status")
-        addresses[entry.status_slot] = "%status"
-    if entry.threaded:
-        addresses[entry.words - 1] = w.offset("%net", RECORD)
+        addresses[program.status_slot] = "%status"
+    if program.threaded:
+        addresses[program.words - 1] = w.offset("%net", RECORD)
     for slot, address in sorted(addresses.items()):
         w.store("ptr", address, w.offset("%table", 8 * slot))
-    for number in range(len(entry.manifest.dims)):
+    for number in range(len(program.manifest.dims)):
         size = w.load("i64", w.offset(words, 8 * number))
-        w.store("i64", size, w.offset("%table", 8 * (entry.arena_slot + 1 + number)))
+        w.store("i64", size, w.offset("%table", 8 * (program.arena_slot + 1 + number)))

@@ -182,7 +182,7 @@ def _input(argument: LibraryArgument) -> str:
 
 
 def _section(entry: EntryPlan) -> str:
-    writes = any(b.written for b in entry.manifest.of_class("param", "state"))
+    writes = entry.writes
     fields = [
         f'<label>{name} <input type="number" data-dim="{name}" value="{low}"></label>'
         for name, low in ((html.escape(d.name), d.low) for d in entry.dims)

@@ -22,7 +22,7 @@ HEADER_BYTES = 64
 CONTEXT_BYTES = 64
 """Bytes of a context before its states."""
 MACHINE = "has_instructions"
-"""Name of the function that checks whether the processor has the instructions of the code."""
+"""Name, before a number, of functions that check whether the processor has the instructions of the code."""
 
 
 class Status(NamedTuple):
@@ -78,8 +78,6 @@ class LibraryArgument:
     """Name and type in the model; sizes are in the entry's dimensions."""
     identifier: str
     """Name in C."""
-    slot: int
-    """Index in the table of addresses."""
 
     @property
     def ctype(self) -> str:
@@ -123,21 +121,14 @@ class Equal:
 
 
 @dataclass(frozen=True)
-class EntryPlan:
-    """Plan of one function that runs a model."""
+class ProgramPlan:
+    """Plan of the program of an entry for one machine."""
 
-    name: str
     symbol: str
     """Symbol of the native entry, hidden in the library."""
     manifest: Manifest
-    inputs: tuple[LibraryArgument, ...]
-    """Arrays passed to each call, without integer inputs that are sizes."""
-    numbers: tuple[LibraryArgument, ...]
-    """Integer inputs that are sizes; the library computes them."""
-    outputs: tuple[LibraryArgument, ...]
-    dims: tuple[Dimension, ...]
-    """Named dimensions of the model, each an argument of the function."""
-    dim_identifiers: tuple[str, ...]
+    slots: tuple[int, ...]
+    """Index in the table of addresses of each input and output, then of each input that is a size."""
     assumptions: tuple[AssumptionSpec, ...]
     solved: tuple[Solved, ...]
     """Equation for each dimension of the program, in the order of solution."""
@@ -161,6 +152,40 @@ class EntryPlan:
     def words(self) -> int:
         """Return the number of slots of the table."""
         return len(self.manifest.buffers) + len(self.manifest.dims) + self.threaded
+
+
+@dataclass(frozen=True)
+class EntryPlan:
+    """Plan of one function that runs a model."""
+
+    name: str
+    inputs: tuple[LibraryArgument, ...]
+    """Arrays passed to each call, without integer inputs that are sizes."""
+    numbers: tuple[LibraryArgument, ...]
+    """Integer inputs that are sizes; the library computes them."""
+    outputs: tuple[LibraryArgument, ...]
+    dims: tuple[Dimension, ...]
+    """Named dimensions of the model, each an argument of the function."""
+    dim_identifiers: tuple[str, ...]
+    programs: tuple[ProgramPlan, ...]
+    """One for each machine of the library."""
+
+    @property
+    def arena(self) -> Any:
+        """Return the size of the arena in bytes, enough for all programs: a number, or a size in the dimensions of the
+        first program."""
+        arenas = [program.arena for program in self.programs]
+        return arenas[0] if any(map(is_size, arenas)) else max(arenas)
+
+    @property
+    def assumptions(self) -> tuple[AssumptionSpec, ...]:
+        """Return what the programs assume about the sizes of a call."""
+        return tuple(dict.fromkeys(a for program in self.programs for a in program.assumptions))
+
+    @property
+    def writes(self) -> bool:
+        """Check whether a call writes parameters or states."""
+        return any(b.written for b in self.programs[0].manifest.of_class("param", "state"))
 
     @property
     def arguments(self) -> tuple[LibraryArgument, ...]:
@@ -193,10 +218,11 @@ class LibraryPlan:
     weights: str
     """INSIDE or BESIDE."""
     threads: bool
-    target: TargetSpec
+    targets: tuple[TargetSpec, ...]
+    """Machines that it has programs for, best first."""
     target_name: str
-    detected: bool
-    """Whether the library has the function MACHINE."""
+    detected: tuple[bool, ...]
+    """Whether the library has a function that detects each machine, see ``detection``."""
     version: str
     """Version of graphc."""
     digest: bytes
@@ -212,6 +238,15 @@ class LibraryPlan:
         return self.name.upper()
 
     @property
+    def triple(self) -> str:
+        """Return the architecture and system of all its machines."""
+        return self.targets[0].triple
+
+    def detection(self, number: int) -> str:
+        """Return the symbol of the function that detects the machine of this number."""
+        return self.inner(f"{MACHINE}_{number}")
+
+    @property
     def context_bytes(self) -> int:
         """Return the size of a context in bytes."""
         return CONTEXT_BYTES + self.state_bytes
@@ -224,12 +259,12 @@ class LibraryPlan:
     @property
     def is_bare(self) -> bool:
         """Check whether the machine has no operating system, and addresses of 32 bits."""
-        return is_bare(self.target.triple)
+        return is_bare(self.triple)
 
     @property
     def is_windows(self) -> bool:
         """Check whether the library is a DLL."""
-        return is_windows(self.target.triple)
+        return is_windows(self.triple)
 
     @property
     def opens_weights(self) -> bool:

@@ -20,6 +20,7 @@ from graphc.c_library.plan import (
 )
 from graphc.codegen.link.elf32 import is_elf32, section_start
 from graphc.files.container import ALIGNMENT
+from graphc.files.manifest import TargetSpec
 
 STATE_MAGIC, WEIGHTS_MAGIC = b"\x89GCSTAT1", b"\x89GCWGHT1"
 """First bytes of a saved state and of a weights file."""
@@ -68,7 +69,7 @@ def data_of(plan: LibraryPlan) -> list[Datum]:
     texts = {
         "text_version": plan.version,
         "text_digest": plan.digest.hex(),
-        "text_target": " ".join([plan.target.triple, plan.target.cpu, *plan.target.features]).replace("  ", " "),
+        "text_target": ", ".join(map(_target_text, plan.targets)),
         "text_unknown": "unknown code",
         **{f"text_{code}": status.text for code, status in enumerate(STATUSES)},
     }
@@ -89,13 +90,17 @@ def data_of(plan: LibraryPlan) -> list[Datum]:
     return constants
 
 
+def _target_text(target: TargetSpec) -> str:
+    return " ".join([target.triple, target.cpu, *target.features]).replace("  ", " ")
+
+
 def emit_data(plan: LibraryPlan, with_weights: bool = True) -> str:
     """Emit the LLVM text of the module that defines all constants, ``with_weights`` as zeros."""
     weights = "" if with_weights else plan.inner("weights")
     constants = (d.definition for d in data_of(plan) if d.symbol != weights)
     # NOTE: LLVM states how numbers are passed in objects with functions only, and linkers compare that on Arm.
     function = [f"define hidden void @{plan.inner('data')}() nounwind {{\n  ret void\n}}"] if plan.is_bare else []
-    return "\n".join([f'target triple = "{plan.target.triple}"', *constants, *function, ""])
+    return "\n".join([f'target triple = "{plan.triple}"', *constants, *function, ""])
 
 
 def _table(plan: LibraryPlan, name: str, arguments: Sequence[LibraryArgument]) -> list[Datum]:

@@ -20,7 +20,7 @@ def _link(linking: Linking) -> dict[str, bytes]:
     plan = linking.plan
     functions = [name for name in plan.exports if name not in plan.tables]
     data = {plan.inner("weights"): linking.weights.tobytes()}
-    stack = STACK_BYTES + WORD * max(entry.words for entry in plan.entries)
+    stack = STACK_BYTES + WORD * max(program.words for entry in plan.entries for program in entry.programs)
     return {"wasm": link_wasm(linking.objects, functions, data=data, supply=linking.supply, stack_bytes=stack)}
 
 

@@ -64,10 +64,6 @@ def is_requested(options: argparse.Namespace) -> bool:
         argument = f"--{option.replace('_', '-')}"
         rule = "does not apply to C libraries" if library else "applies only to C libraries"
         raise console.UsageError(f"{argument} {rule}, and {options.output} is {'one' if library else 'not one'}")
-    if library and "," in options.machine:
-        raise console.UsageError(
-            "a C library is for one machine", remedy="write one library for each machine: --target avx2 -o net.so"
-        )
     unknown = [kind for kind in (options.emit or "so").split(",") if kind not in KINDS]
     if unknown:
         raise console.UsageError(

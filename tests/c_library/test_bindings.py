@@ -44,7 +44,9 @@ def plan_for(model: Any, *examples: Any, folder: Path, dims: Any = None) -> Libr
     graphc.export(model, *examples, path=folder / "net.gcm", dims=dims)
     stored = load_content(folder / "net.gcm")
     sources = sources_of(stored)
-    return build(sources, changing(stored, sources), Choices("net", target_named("host"), "host", INSIDE, False)).plan
+    return build(
+        sources, changing(stored, sources), Choices("net", (target_named("host"),), "host", INSIDE, False)
+    ).plan
 
 
 def entry_of(name: str, folder: Path, reserved: tuple[str, ...] = ()) -> BindingEntry:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,10 @@ import graphc
 from graphc import nn
 from graphc.base.errors import ArgumentError, CompileError, TraceError
 from graphc.c_library.build import build_library
+from graphc.c_library.functions import VERSION
+from graphc.codegen.machine.target import architecture, target_named
+from graphc.compiler.ready import target_spec
+from graphc.runtime.loader import host, runs_here
 from tests.c_library.conftest import (
     Built,
     build_demo,
@@ -186,6 +191,58 @@ def test_an_arm_processor_without_the_instructions_is_refused(built: Built):
     refused = subprocess.run([*command, "cortex-a72", program], capture_output=True, text=True)
     assert refused.returncode == 1 and "lacks instructions" in refused.stderr
     assert run_tool(*command, "cortex-a76", program).startswith("output:")
+
+
+@pytest.mark.parametrize("name", ["policy", "decoder", "sizes"])
+def test_init_chooses_the_code_for_the_processor(name: str, built: Built):
+    emulator, compiler = tool_or_skip("qemu-x86_64"), tool_or_skip("cc")
+    program = build_demo(built(name, target="avx512,avx2,sse2"), compiler=compiler)
+    found = {}
+    for target, processor in (("avx2", "Haswell"), ("sse2", "Nehalem")):
+        alone = build_demo(built(name, target=target), compiler=compiler)
+        found[target] = run_tool(emulator, "-cpu", processor, program)
+        assert found[target] == run_tool(emulator, "-cpu", processor, alone) != ""
+    assert found["avx2"] != found["sse2"], "sums in another order give other last digits"
+
+
+def test_init_chooses_the_code_for_the_arm_processor(built: Built):
+    compiler, emulator = tool_or_skip("aarch64-linux-gnu-gcc"), tool_or_skip("qemu-aarch64")
+    command = [emulator, "-L", "/usr/aarch64-linux-gnu", "-cpu"]
+    program = build_demo(built("digits", target="neon-i8mm,neon-dotprod,neon"), compiler=compiler)
+    texts = {run_tool(*command, processor, program) for processor in ("cortex-a72", "cortex-a76", "max")}
+    assert len(texts) == 1 and texts.pop().startswith("output:")
+
+
+def test_the_version_is_that_of_the_first_processor_that_fits(built: Built):
+    levels = ("avx512", "avx2", "sse2")
+    here = host().triple
+    fits = [not runs_here(replace(target_spec(target_named(name)), triple=here)) for name in levels]
+    if architecture(target_named("sse2")) != here.partition("-")[0]:
+        pytest.skip("the processor is not x86-64")
+    loader = load(built("policy", target=",".join(levels)))
+    assert int(loader.Model().context[VERSION : VERSION + 8].view(np.int64)[0]) == fits.index(True)
+
+
+def test_a_list_of_processors_gives_the_proof_of_all(built: Built):
+    levels = ("avx512", "avx2", "sse2")
+    target_or_skip("sse2")
+    reports = [built("policy", target=t, realtime=True).realtime["run"] for t in (",".join(levels), *levels)]
+    steps = [report.instructions or 0 for report in reports]
+    assert steps[0] > max(steps[1:]) > 0
+    assert reports[0].stack_bytes >= max(report.stack_bytes for report in reports[1:])
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("avx2,neon", "no library serves the different machines avx2,neon"),
+        ("sse2,avx2", "one before the last is not told from the others"),
+        ("cortex-m7,cortex-m4", "not told from the others|different machines"),
+    ],
+)
+def test_lists_of_processors_that_make_no_sense_are_refused(target: str, message: str, tmp_path: Path):
+    with pytest.raises(ArgumentError, match=message):
+        build_library(NETS["policy"].model(), graphc.rand(1, 17), path=tmp_path / "p.a", target=target)
 
 
 CROSS = {

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from graphc.base.records import dataclass
+from graphc.codegen.machine.target import Target
 
 Parameter = tuple[str, str]
 """Type with attributes, and register."""
@@ -96,6 +97,16 @@ def prefixed(module: LlvmModule, prefix: str) -> LlvmModule:
         if isinstance(source, str):
             return text(source)
         return replace(source, name=prefix + source.name, body=text(source.body), local=True)
+
+    return LlvmModule(tuple(map(item, module.items)))
+
+
+def for_target(module: LlvmModule, target: Target) -> LlvmModule:
+    """Return the same module with functions for the processor of a target, whatever the module is built for."""
+    processor = f'"target-cpu"="{target.cpu or "generic"}" "target-features"="{target.features}"'
+
+    def item(source: Item) -> Item:
+        return source if isinstance(source, str) else replace(source, attributes=f"{source.attributes} {processor}")
 
     return LlvmModule(tuple(map(item, module.items)))
 

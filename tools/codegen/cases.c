@@ -1,6 +1,7 @@
 /* Calls the cases of cross_ops and windows_ops in the working directory. The file "in" holds the number of cases and,
    for each, the number of words of its table; a word is the bytes of a block and whether it is a result, then the block.
-   Results are written to the file "out" in order. On Linux one library has all entries; on Windows each case is a DLL. */
+   Results are written to the file "out" in order. On Linux one library has all entries; on Windows each case is a DLL.
+   With MACHO, the library is one for macOS. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,15 +26,25 @@ static void close_case(void) { FreeLibrary(library); }
 static void *block(size_t bytes) { return _aligned_malloc(bytes, 64); }
 static void release(void *memory) { _aligned_free(memory); }
 #else
+#ifdef MACHO
+#include "macho_loader.h"
+#define OPEN() macho_open("libcases.dylib")
+#define FIND macho_symbol
+#define REASON() macho_error
+#else
 #include <dlfcn.h>
+#define OPEN() dlopen("./libcases.so", RTLD_NOW | RTLD_LOCAL)
+#define FIND dlsym
+#define REASON() dlerror()
+#endif
 
 static entry_t open_case(int64_t number) {
     static void *library;
     char name[32];
-    if (!library) library = dlopen("./libcases.so", RTLD_NOW | RTLD_LOCAL);
+    if (!library) library = OPEN();
     snprintf(name, sizeof name, "case_%lld", (long long)number);
-    void *entry = library ? dlsym(library, name) : NULL;
-    if (!entry) fprintf(stderr, "%s\n", dlerror());
+    void *entry = library ? FIND(library, name) : NULL;
+    if (!entry) fprintf(stderr, "%s\n", REASON());
     return (entry_t)entry;
 }
 

@@ -2,8 +2,8 @@
 
 ``python -m tools.codegen.cross_ops --target rv64gc`` builds one library of object code for a target, with an entry for
 each sample, and a C program that loads the library and calls the entries. That machine's ``cc`` compiles the program;
-qemu-user runs both if the target is another machine. WebAssembly is one module that Node calls. The results are
-compared with the references of the ops. ``--count N --seed S`` draws N samples at random; the default is all of them.
+qemu-user runs both if the target is another machine. Libraries for macOS are loaded by ``macho_loader.h``, on Linux.
+WebAssembly is one module that Node calls. The results are compared with the references of the ops. ``--count N --seed S`` draws N samples at random; the default is all of them.
 Exits 1 where a result differs.
 """
 
@@ -116,7 +116,12 @@ def library_of(cases: Sequence[Program], target: Target) -> bytes:
         objects = [object_of(case.module, name, target) for case, name in zip(cases, names, strict=True)]
         return module_of(objects, names, target)
     objects = [hide_names(case.code, {"graphc_entry": f"case_{i}"}) for i, case in enumerate(cases)]
-    return link_library(objects, [f"case_{i}" for i in range(len(cases))], target, soname="libcases.so")
+    return link_library(objects, [f"case_{i}" for i in range(len(cases))], target, soname=file_name(target))
+
+
+def file_name(target: Target) -> str:
+    """Return the name of the file with all cases."""
+    return "cases.wasm" if target.is_wasm else "libcases.dylib" if target.is_macos else "libcases.so"
 
 
 def input_of(cases: Sequence[Program]) -> bytes:
@@ -148,7 +153,7 @@ def commands(target: Target) -> list[str]:
 
 def processor(target: Target) -> str:
     """Return qemu's name for a processor that has the target's features."""
-    if target.has("dotprod") and not target.has("i8mm"):
+    if target.has("dotprod") and not target.has("i8mm") and not target.is_macos:
         return WITHOUT_I8MM
     return PROCESSORS.get(architecture(target), "max")
 
@@ -158,14 +163,15 @@ def run(cases: Sequence[Program], target: Target, folder: Path) -> list[str]:
     if target.is_bare:
         objects = [object_of(case.module, f"case_{i}", target) for i, case in enumerate(cases)]
         return compare(cases, board_ops.run_chunks(objects, lambda some: input_of(cases[some]), target, folder))
-    (folder / ("cases.wasm" if target.is_wasm else "libcases.so")).write_bytes(library_of(cases, target))
+    (folder / file_name(target)).write_bytes(library_of(cases, target))
     (folder / "in").write_bytes(input_of(cases))
     if target.is_wasm:
         (folder / "runner.cjs").write_text(WASM_RUNNER)
         subprocess.run(["node", "runner.cjs"], cwd=folder, check=True, timeout=LIMIT)
         return compare(cases, (folder / "out").read_bytes())
     compiler, *emulator = commands(target)
-    subprocess.run([compiler, "-O1", "-o", folder / "runner", RUNNER, "-ldl"], check=True)
+    flags = ["-DMACHO", "-static"] if target.is_macos else []
+    subprocess.run([compiler, "-O1", *flags, "-o", folder / "runner", RUNNER, "-ldl"], check=True)
     if emulator:
         emulator += ["-cpu", processor(target), "-L", f"/usr/{architecture(target)}-linux-gnu"]
     subprocess.run([*emulator, "./runner"], cwd=folder, check=True, timeout=LIMIT)

@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 from graphc.base.records import dataclass
 from graphc.codegen.link import wasm_builtins
-from graphc.codegen.machine.linkage import is_wasm
+from graphc.codegen.link.memory_functions import MACOS_FUNCTIONS
+from graphc.codegen.machine.linkage import is_macos, is_wasm
 
 
 @dataclass(frozen=True)
@@ -423,4 +424,5 @@ NAMES = frozenset(_TEXTS)
 def builtin_text(name: str, triple: str) -> str | None:
     """Return LLVM text that defines a function for a machine, hidden from other libraries; None for an unknown name."""
     texts = _TEXTS | wasm_builtins.TEXTS if is_wasm(triple) else _TEXTS
+    texts = texts | MACOS_FUNCTIONS if is_macos(triple) else texts
     return f'target triple = "{triple}"\n{texts[name]}' if name in texts else None

@@ -95,8 +95,17 @@ end:
   ret ptr %to
 }
 """
+_CLEAR = """\
+declare ptr @memset(ptr, i32, i64)
+define hidden void @{name}(ptr %to, i64 %n) #0 {{
+  %done = call ptr @memset(ptr %to, i32 0, i64 %n)
+  ret void
+}}
+"""
 _ATTRIBUTES = 'attributes #0 = { nounwind "no-builtins" }\n'
 MEMORY_FUNCTIONS = {
     name: text + _ATTRIBUTES for name, text in {"memcpy": _COPY, "memset": _FILL, "memmove": _MOVE}.items()
 }
 """LLVM text of each function, without a triple. Sizes are i64."""
+MACOS_FUNCTIONS = {name: _CLEAR.format(name=name) + _ATTRIBUTES for name in ("bzero", "__bzero")}
+"""LLVM text of the function that fills memory with zeros, by the names that code for macOS calls on arm64 and x86-64."""

@@ -19,6 +19,11 @@ size (i64) of each run-time dimension by name, and the last word of programs wit
 WORD bytes, of which an address of 32 bits takes the first four."""
 
 
+def _word(old: int, value: int) -> int:
+    """Return the value: the location is a word."""
+    return value
+
+
 @dataclass(frozen=True)
 class Relocation:
     """A linker's change to a location of object code, in the terms of the processor's ABI: S is the address of a
@@ -30,13 +35,19 @@ class Relocation:
     """Kind of the written value, one of VALUES."""
     nbytes: int = 0
     """Bytes at the location that the linker reads and writes."""
-    patch: Callable[[int, int], int] = lambda old, value: value
+    patch: Callable[[int, int], int] = _word
     """(old content, value) -> new content, both unsigned."""
     limits: tuple[int, int] = (0, 0)
     """Least value that fits, and the first one beyond; equal numbers mean no limit."""
     addend: int = 0
     """Added to the addend of each relocation of this type, in formats whose types say how far behind the location the
-    instruction ends (COFF)."""
+    instruction ends (COFF, Mach-O)."""
+
+    @property
+    def is_word(self) -> bool:
+        """Whether the location holds the value itself, not an instruction with bits of it. Formats without addends in
+        their relocations keep them there."""
+        return self.patch is _word
 
     def fits(self, value: int) -> bool:
         """Return whether a value fits."""
@@ -56,13 +67,16 @@ VALUES = {
     "pair": "the value of the relocation that stands at the address S, of which this holds the lower part",
     "image": "S + A less the address of the image (COFF)",
     "section": "S + A less the address of its section in the image (COFF)",
+    "difference": "S + A - T: this relocation names T, the next one S (Mach-O)",
+    "addend": "the A of the next relocation (Mach-O)",
 }
 """Kinds of values. A symbol of another library has a stub; S is the stub's address."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Linkage:
-    """Linking rules of one family, from its ELF ABI, or from its COFF ABI for Windows."""
+    """Linking rules of one family, from its ABI for ELF files, for COFF files of Windows, or for Mach-O
+    files of macOS."""
 
     machine: int
     """Number of the machine in the header of its files."""
@@ -72,13 +86,13 @@ class Linkage:
     """Relocations by the number of their type."""
     relative: int
     """Type for words to which the loader adds the library's address."""
-    absolute: int
-    """Type for words into which the loader writes a symbol's address."""
-    slot: int
+    absolute: int = 0
+    """Type for words into which the loader writes a symbol's address; 0 in formats whose libraries import nothing."""
+    slot: int = 0
     """Same as ``absolute``, for entries of the GOT."""
-    stub_bytes: int
+    stub_bytes: int = 0
     """Bytes of a stub."""
-    stub: Callable[[int, int], bytes]
+    stub: Callable[[int, int], bytes] = lambda address, word: b""
     """(address of the stub, address of its GOT entry) -> code that jumps to the address in that entry."""
 
 
@@ -97,6 +111,11 @@ def is_windows(triple: str) -> bool:
     return "windows" in triple
 
 
+def is_macos(triple: str) -> bool:
+    """Check whether a triple is that of macOS."""
+    return "-apple-macosx" in triple
+
+
 @cache
 def _linkages() -> list[str]:
     """Return the names of the modules with linking rules, that of this machine's family first."""
@@ -106,18 +125,29 @@ def _linkages() -> list[str]:
     return [f"{__package__}.{name}.linkage" for name in sorted(packages, key=lambda name: name != here)]
 
 
+def _linkage(form: str, machine: int) -> Linkage | None:
+    """Return the linking rules of a format's object code by the machine of its header, without other facts of the
+    family."""
+    linkages = (getattr(import_module(name), form, None) for name in _linkages())
+    return next((linkage for linkage in linkages if linkage is not None and linkage.machine == machine), None)
+
+
 @cache
 def linkage_of(machine: int) -> Linkage | None:
-    """Return the linking rules of object code by its ``e_machine``, without other facts of the family."""
-    linkages = (import_module(name).LINKAGE for name in _linkages())
-    return next((linkage for linkage in linkages if linkage.machine == machine), None)
+    """Return the linking rules of ELF object code by its ``e_machine``."""
+    return _linkage("LINKAGE", machine)
 
 
 @cache
 def coff_linkage_of(machine: int) -> Linkage | None:
     """Return the linking rules of COFF object code for Windows by the machine of its header."""
-    linkages = (getattr(import_module(name), "COFF", None) for name in _linkages())
-    return next((linkage for linkage in linkages if linkage is not None and linkage.machine == machine), None)
+    return _linkage("COFF", machine)
+
+
+@cache
+def macho_linkage_of(machine: int) -> Linkage | None:
+    """Return the linking rules of Mach-O object code for macOS by its ``cputype``."""
+    return _linkage("MACHO", machine)
 
 
 def signed(bits: int) -> tuple[int, int]:

@@ -18,7 +18,7 @@ from graphc.base.processor import STRICT
 from graphc.base.records import dataclass
 from graphc.codegen.machine.costs import DEFAULT, Costs
 from graphc.codegen.machine.instruction import Instruction
-from graphc.codegen.machine.linkage import Linkage, is_bare, is_wasm, is_windows
+from graphc.codegen.machine.linkage import Linkage, is_bare, is_macos, is_wasm, is_windows
 from graphc.codegen.machine.roofline import Roofline
 from graphc.codegen.machine.step import Reader
 from graphc.codegen.machine.tiles import Tiles
@@ -64,6 +64,8 @@ class Target:
     cpu: str = ""
     features: str = ""
     """LLVM feature string, sorted: ``+avx2,+fma,...``."""
+    inherent: str = ""
+    """Features beyond those of the architecture that all machines with this triple have: code need not detect them."""
     vector_bytes: int = 16
     """Bytes of a vector register."""
     registers: int = 16
@@ -165,6 +167,11 @@ class Target:
         """Whether the code is for Windows: COFF objects and the calling convention of Microsoft."""
         return is_windows(self.triple)
 
+    @property
+    def is_macos(self) -> bool:
+        """Whether the code is for macOS: Mach-O objects and the calling convention of Apple."""
+        return is_macos(self.triple)
+
     def system_function(self, name: str) -> str:
         """Return LLVM text of a function that LLVM calls in code for the target's system; empty for other names."""
         family = _family(self.triple) if self.is_windows else None
@@ -179,8 +186,9 @@ class Target:
     def detection(self, name: str) -> str:
         """Return LLVM text of a function of this name that returns (i1) whether the processor has the features used by
         this target's code. Return an empty string for unknown processors, and if all processors have them."""
-        family = _family(self.triple)
-        return family.detection(self.features, name) if family and family.detection else ""
+        family, inherent = _family(self.triple), self.inherent.split(",")
+        features = ",".join(feature for feature in self.features.split(",") if feature not in inherent)
+        return family.detection(features, name) if family and family.detection else ""
 
     def has(self, feature: str) -> bool:
         """Return whether an LLVM feature such as ``avx512f`` is on."""
@@ -285,9 +293,9 @@ def in_strict_order(target: Target) -> Target:
 @cache
 def target_named(name: str) -> Target:
     """Return ``host``, or one of ``named_targets``: ``sse2``, ``avx2``, ``avx512`` (x86-64), the same after
-    ``windows-``, ``neon``, ``neon-dotprod``, ``neon-i8mm`` (aarch64), ``rv64gc``, ``rv64gcv`` (riscv64), ``wasm``
-    (WebAssembly), ``cortex-m4``, ``cortex-m7`` or ``cortex-m55``. The suffix STRICT puts it in strict order. Raises
-    CompileError for other names."""
+    ``windows-``, ``macos-avx2``, ``neon``, ``neon-dotprod``, ``neon-i8mm``, ``macos-neon`` (aarch64), ``rv64gc``,
+    ``rv64gcv`` (riscv64), ``wasm`` (WebAssembly), ``cortex-m4``, ``cortex-m7`` or ``cortex-m55``. The suffix STRICT
+    puts it in strict order. Raises CompileError for other names."""
     initialize()
     if name.endswith(STRICT):
         return in_strict_order(target_named(name.removesuffix(STRICT)))

@@ -7,9 +7,12 @@ from graphc.codegen.machine.aarch64.detection import emit_detection
 from graphc.codegen.machine.aarch64.instructions import INSTRUCTIONS
 from graphc.codegen.machine.aarch64.linkage import LINKAGE
 from graphc.codegen.machine.aarch64.steps import READER
+from graphc.codegen.machine.linkage import is_macos
 from graphc.codegen.machine.target import Family, Target, Waits
 
 _TRIPLE, _CPU = "aarch64-unknown-linux-gnu", "neoverse-n1"
+_MACOS, _MAC = "aarch64-apple-macosx11.0.0", "apple-m1"
+"""The first macOS for Apple's own processors, and the first of these."""
 
 
 def describe(triple: str, cpu: str, features: str) -> Target:
@@ -22,7 +25,8 @@ def describe(triple: str, cpu: str, features: str) -> Target:
         vector_bytes=16,
         registers=32,
         fma=True,
-        waits=Waits(futex=98),
+        waits=None if is_macos(triple) else Waits(futex=98),
+        inherent="+dotprod" if is_macos(triple) else "",
         costs=I8MM if "+i8mm" in on else DOTPROD if "+dotprod" in on else NEON,
     )
 
@@ -33,6 +37,7 @@ FAMILY = Family(
         "neon": describe(_TRIPLE, _CPU, "+neon"),
         "neon-dotprod": describe(_TRIPLE, _CPU, "+dotprod,+neon"),
         "neon-i8mm": describe(_TRIPLE, _CPU, "+dotprod,+i8mm,+neon"),
+        "macos-neon": describe(_MACOS, _MAC, "+dotprod,+neon"),
     },
     describe=describe,
     instructions=INSTRUCTIONS,

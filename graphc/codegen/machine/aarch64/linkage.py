@@ -1,4 +1,5 @@
-"""Relocations of aarch64 (ELF for the Arm 64-bit Architecture, section 5.7)."""
+"""Relocations of aarch64: ELF (ELF for the Arm 64-bit Architecture, section 5.7), and Mach-O (Apple's
+mach-o/arm64/reloc.h)."""
 
 from __future__ import annotations
 
@@ -29,6 +30,16 @@ def _page(old: int, value: int) -> int:
 def _low(scale: int) -> Callable[[int, int], int]:
     """Return the patch of ``add``, loads and stores with the offset in a page, in units of 2**scale bytes."""
     return lambda old, value: _bits(old, value % PAGE >> scale, 12 - scale, 10)
+
+
+def _offset(old: int, value: int) -> int:
+    """Patch an instruction with the offset in a page, in the unit that it counts: bytes for ``add``, what it moves for
+    loads and stores."""
+    scale = 0
+    if old & 0x3B000000 == 0x39000000:
+        is_quad = old & 0x04800000 == 0x04800000 and old >> 30 == 0
+        scale = 4 if is_quad else old >> 30
+    return _low(scale)(old, value)
 
 
 def _branch(count: int, position: int) -> Callable[[int, int], int]:
@@ -76,3 +87,21 @@ LINKAGE = Linkage(
     stub_bytes=16,
     stub=_stub,
 )
+MACHO = Linkage(
+    machine=0x100000C,
+    page_bytes=16384,
+    relocations={
+        0x06: Relocation("ARM64_RELOC_UNSIGNED", "address", 8),
+        0x14: Relocation("ARM64_RELOC_SUBTRACTOR", "difference", 4, limits=signed(32)),
+        0x16: Relocation("ARM64_RELOC_SUBTRACTOR", "difference", 8),
+        0x25: Relocation("ARM64_RELOC_BRANCH26", "relative", 4, _branch(26, 0), limits=signed(28)),
+        0x35: Relocation("ARM64_RELOC_PAGE21", "page", 4, _page, limits=_NEAR),
+        0x44: Relocation("ARM64_RELOC_PAGEOFF12", "absolute", 4, _offset),
+        0x55: Relocation("ARM64_RELOC_GOT_LOAD_PAGE21", "got page", 4, _page, limits=_NEAR),
+        0x64: Relocation("ARM64_RELOC_GOT_LOAD_PAGEOFF12", "got absolute", 4, _offset),
+        0x75: Relocation("ARM64_RELOC_POINTER_TO_GOT", "got", 4, limits=signed(32)),
+        0xA4: Relocation("ARM64_RELOC_ADDEND", "addend", 4),
+    },
+    relative=1,
+)
+"""Rules of Mach-O, by type, length and direction (``macho_layout.kind_of``). ``relative`` is REBASE_TYPE_POINTER."""

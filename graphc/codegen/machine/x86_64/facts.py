@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from graphc.base.processor import LEVELS
-from graphc.codegen.machine.linkage import is_windows
+from graphc.codegen.machine.linkage import is_macos, is_windows
 from graphc.codegen.machine.target import Family, Target, Waits
 from graphc.codegen.machine.tiles import SIDE
 from graphc.codegen.machine.x86_64.costs import AVX2, AVX512, SSE2, with_pairs
@@ -20,6 +20,7 @@ from graphc.codegen.machine.x86_64.tiles import TILES
 
 _TRIPLES = {"": "x86_64-unknown-linux-gnu", "windows-": "x86_64-pc-windows-msvc"}
 """Triples by the prefix of the names of their targets."""
+_MACOS = "x86_64-apple-macosx11.0.0"
 
 _LEVELS: tuple[tuple[frozenset[str], dict[str, Any]], ...] = (
     (
@@ -46,7 +47,7 @@ def describe(triple: str, cpu: str, features: str) -> Target:
         "registers": 16,
         "streams": 16,
         "memory_operands": True,
-        "waits": None if is_windows(triple) else Waits(futex=202),
+        "waits": None if is_windows(triple) or is_macos(triple) else Waits(futex=202),
         "cycle_fence": "llvm.x86.sse2.lfence",
     }
     tiles = SIDE if on >= TILE_FEATURES and level is _LEVELS[0][1] else 0
@@ -55,12 +56,16 @@ def describe(triple: str, cpu: str, features: str) -> Target:
     return target if has_quads else replace(target, costs=with_pairs(target.costs))
 
 
+def _level(triple: str, name: str) -> Target:
+    return describe(triple, LEVELS[name].cpu, ",".join(f"+{feature}" for feature in LEVELS[name].features))
+
+
 FAMILY = Family(
     architectures=("x86_64",),
     named={
-        f"{prefix}{name}": describe(triple, level.cpu, ",".join(f"+{feature}" for feature in level.features))
-        for prefix, triple in _TRIPLES.items()
-        for name, level in LEVELS.items()
+        **{f"{prefix}{name}": _level(triple, name) for prefix, triple in _TRIPLES.items() for name in LEVELS},
+        # NOTE: macOS saves registers of AVX-512 from their first use on, so that no program can detect them.
+        "macos-avx2": _level(_MACOS, "avx2"),
     },
     describe=describe,
     instructions=INSTRUCTIONS,

@@ -1,4 +1,5 @@
-"""Relocations of x86-64: ELF (System V ABI, AMD64 supplement, section 4.4), and COFF (Microsoft's PE specification)."""
+"""Relocations of x86-64: ELF (System V ABI, AMD64 supplement, section 4.4), COFF (Microsoft's PE specification), and
+Mach-O (Apple's mach-o/x86_64/reloc.h)."""
 
 from __future__ import annotations
 
@@ -34,12 +35,6 @@ LINKAGE = Linkage(
     stub=_stub,
 )
 
-
-def _no_stub(address: int, word: int) -> bytes:
-    """Return no code: a library for Windows imports nothing."""
-    return b""
-
-
 COFF = Linkage(
     machine=0x8664,
     page_bytes=4096,
@@ -55,9 +50,23 @@ COFF = Linkage(
         11: Relocation("IMAGE_REL_AMD64_SECREL", "section", 4, limits=(0, 1 << 32)),
     },
     relative=10,
-    absolute=0,
-    slot=0,
-    stub_bytes=0,
-    stub=_no_stub,
 )
 """Rules of COFF. ``relative`` is IMAGE_REL_BASED_DIR64, a type of base relocation."""
+MACHO = Linkage(
+    machine=0x1000007,
+    page_bytes=4096,
+    relocations={
+        0x06: Relocation("X86_64_RELOC_UNSIGNED", "address", 8),
+        0x15: Relocation("X86_64_RELOC_SIGNED", "relative", 4, limits=_NEAR, addend=-4),
+        0x25: Relocation("X86_64_RELOC_BRANCH", "relative", 4, limits=_NEAR, addend=-4),
+        0x35: Relocation("X86_64_RELOC_GOT_LOAD", "got", 4, limits=_NEAR, addend=-4),
+        0x45: Relocation("X86_64_RELOC_GOT", "got", 4, limits=_NEAR, addend=-4),
+        0x54: Relocation("X86_64_RELOC_SUBTRACTOR", "difference", 4, limits=_NEAR),
+        0x56: Relocation("X86_64_RELOC_SUBTRACTOR", "difference", 8),
+        0x65: Relocation("X86_64_RELOC_SIGNED_1", "relative", 4, limits=_NEAR, addend=-4),
+        0x75: Relocation("X86_64_RELOC_SIGNED_2", "relative", 4, limits=_NEAR, addend=-4),
+        0x85: Relocation("X86_64_RELOC_SIGNED_4", "relative", 4, limits=_NEAR, addend=-4),
+    },
+    relative=1,
+)
+"""Rules of Mach-O, by type, length and direction (``macho_layout.kind_of``). ``relative`` is REBASE_TYPE_POINTER."""

@@ -115,6 +115,8 @@ class _MachoReader:
             elif command == Command.SYMBOLS:
                 table = self._record(SYMBOLS, start)
                 self.symbol_offset, self.symbol_count, self.string_offset, self.string_bytes = table[2:]
+                if self.string_offset + self.string_bytes > len(data):
+                    raise ArtifactError("the object code ends within the names of its symbols")
             start += nbytes
 
     def _record(self, record: Struct, offset: int) -> tuple:

@@ -54,7 +54,7 @@ def priced(target: Target, **topics: dict[str, Any]) -> Target:
 def native_spec(target: Target) -> TargetSpec:
     """Return the target as the loader checks it: a fixed triple of this architecture is read as this machine's."""
     spec, here = target_spec(target), host()
-    same = not target.is_windows and architecture(target) == here.triple.partition("-")[0]
+    same = not (target.is_windows or target.is_macos) and architecture(target) == here.triple.partition("-")[0]
     return replace(spec, triple=here.triple) if same else spec
 
 

@@ -95,6 +95,7 @@ _POSIX = {
     return (double)time.tv_sec * 1e6 + (double)time.tv_nsec * 1e-3;
 """,
 }
+_MACOS = _POSIX | {"compile": "cc -O2 $file.c $library -Wl,-rpath,@executable_path -o $file && ./$file"}
 _WINDOWS = {
     "compile": "cl /O2 $file.c $file.lib (or gcc -O2 $file.c $library -o $file.exe); $file.exe",
     "system_header": "\n#include <windows.h> /* after the header: it defines words such as small as macros */\n",
@@ -105,7 +106,7 @@ _WINDOWS = {
     return (double)ticks.QuadPart * 1e6 / (double)rate.QuadPart;
 """,
 }
-"""Differing lines of the program on Linux and on Windows."""
+"""Differing lines of the program on Linux, macOS and Windows."""
 _FLOOR = """
 static int64_t floor_of(int64_t a, int64_t b) {
     return a / b - (a % b != 0 && (a < 0) != (b < 0));
@@ -184,7 +185,7 @@ def c_demo(plan: LibraryPlan, file: str, header: str, library: str, weights: str
     options = [f" * --{name + '=N':12} size (default: {hint})" for name, hint in dims.items()]
     options += [f" * --weights=FILE (default: {weights})"] if plan.is_beside else []
     functions = "".join(_entry(entry, names) for entry in plan.entries)
-    system = _WINDOWS if plan.is_windows else _POSIX
+    system = _WINDOWS if plan.is_windows else _MACOS if plan.is_macos else _POSIX
     lines = {key: Template(text).substitute(file=file, library=library) for key, text in system.items()}
     head = _HEAD.substitute(names, header=header, options="".join(f"\n{line}" for line in options), **lines)
     runs = "".join(f"    run_{entry.name}(net, count, arguments);\n" for entry in plan.entries)

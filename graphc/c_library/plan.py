@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from graphc.base.dtypes import BY_NAME
 from graphc.base.records import dataclass
 from graphc.base.sizes.size import Dimension, is_size
-from graphc.codegen.machine.linkage import is_bare, is_windows
+from graphc.codegen.machine.linkage import is_bare, is_macos, is_windows
 from graphc.files.manifest import Manifest, TargetSpec, TensorSpec
 from graphc.files.model_manifest import AssumptionSpec
 from graphc.runtime.threads import MAX_THREADS
@@ -267,9 +267,15 @@ class LibraryPlan:
         return is_windows(self.triple)
 
     @property
+    def is_macos(self) -> bool:
+        """Check whether the library is for macOS."""
+        return is_macos(self.target.triple)
+
+    @property
     def opens_weights(self) -> bool:
-        """Check whether the library has functions that map the file of weights. A DLL has none: it imports nothing."""
-        return self.is_beside and not self.is_windows
+        """Check whether the library has functions that map the file of weights. Those for Windows and macOS have none:
+        they import nothing."""
+        return self.is_beside and not (self.is_windows or self.is_macos)
 
     @cached_property
     def magic(self) -> int:

@@ -61,7 +61,7 @@ def header(magic: bytes, nbytes: int, digest: bytes) -> bytes:
 
 def weights_section(plan: LibraryPlan) -> str:
     """Return the name of the section that holds the weights."""
-    return f".rodata.{plan.name}"
+    return "__TEXT,__weights" if plan.is_macos else f".rodata.{plan.name}"
 
 
 def data_of(plan: LibraryPlan) -> list[Datum]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from graphc.base.errors import ArgumentError, CompileError
-from graphc.c_library import bare, linux, wasm, windows
+from graphc.c_library import bare, linux, macos, wasm, windows
 from graphc.c_library.system import System
 from graphc.codegen.machine.target import Target
 
-SYSTEMS = (linux.SYSTEM, wasm.SYSTEM, windows.SYSTEM, bare.SYSTEM)
+SYSTEMS = (linux.SYSTEM, wasm.SYSTEM, windows.SYSTEM, macos.SYSTEM, bare.SYSTEM)
 KINDS = tuple(dict.fromkeys(kind for system in SYSTEMS for kind in system.kinds))
 """Kinds of files of all systems."""
 

@@ -10,8 +10,6 @@ from graphc.codegen.link.builtins import builtin_text
 from graphc.codegen.link.coff_reader import is_coff
 from graphc.codegen.link.elf32 import is_elf32
 from graphc.codegen.link.macho_reader import is_macho
-from graphc.codegen.link.macho_relocatable import merge_macho
-from graphc.codegen.link.macho_shared import link_dylib
 from graphc.codegen.link.memory_functions import MEMORY_FUNCTIONS
 from graphc.codegen.link.relocatable import merge_objects
 from graphc.codegen.link.shared import LIBC, link_shared
@@ -46,7 +44,7 @@ def hide_names(code: bytes, exports: Mapping[str, str]) -> bytes:
     """Merge the output of ``build_object`` into one object file that exports only ``exports``, each under its new name.
 
     Programs whose functions have equal names can then be linked together. Raises CompileError for WebAssembly,
-    Windows, and microcontrollers, whose objects are only linked to whole libraries.
+    Windows, macOS, and microcontrollers, whose objects are only linked to whole libraries.
     """
     objects = split_objects(code)
     if objects[0].startswith(WASM):
@@ -60,7 +58,10 @@ def hide_names(code: bytes, exports: Mapping[str, str]) -> bytes:
             remedy="pass --emit dll,lib,h to graphc compile, or call gc.build_library(..., path='net.dll')",
         )
     if is_macho(objects[0]):
-        return merge_macho(objects, exports)
+        raise CompileError(
+            "code for macOS exists in a library only",
+            remedy="pass --emit dylib,h to graphc compile, or call gc.build_library(..., path='net.dylib')",
+        )
     if any(map(is_elf32, objects)):
         raise CompileError(
             "code for microcontrollers exists in a static library only",
@@ -79,11 +80,8 @@ def link_library(
     allowed: Collection[str] = LIBC,
 ) -> bytes:
     """Link objects of ``build_object`` and ``hide_names`` into a shared library that needs only libc; see
-    ``link_shared``. One for macOS is called ``soname`` and needs nothing; see ``link_dylib``.
+    ``link_shared``.
     """
-    if target.is_macos:
-        supply = builtins_for(target, needs_libc=False)
-        return link_dylib(_parts(code), exports, name=soname, data=data, supply=supply)
     supply = builtins_for(target)
     return link_shared(_parts(code), exports, data=data, soname=soname, supply=supply, allowed=allowed)
 

@@ -26,12 +26,14 @@ import numpy as np
 import graphc.ops.registry as registry
 from graphc.base.dtypes import BY_NAME
 from graphc.checks.op_check import sample_graph
+from graphc.codegen.link.macho_shared import link_dylib
 from graphc.codegen.llvm.module import LlvmModule
 from graphc.codegen.machine.target import Target, architecture, host_target, named_targets, target_named
 from graphc.compiler.compile import manifest_of
-from graphc.compiler.linking import hide_names, link_library
+from graphc.compiler.linking import builtins_for, hide_names, link_library
 from graphc.compiler.stages import Stages
 from graphc.files.manifest import Manifest
+from graphc.files.object_archive import split_objects
 from graphc.ir.graph.graph import Graph
 from graphc.ir.op import REGISTRY, OpDef, Sample, Trait
 from tools.codegen import board_ops, boards
@@ -63,7 +65,7 @@ class Program:
     constants: np.ndarray
     module: LlvmModule
     code: bytes
-    """Object code; empty for WebAssembly and microcontrollers, whose programs get distinct names first."""
+    """Object code; empty where programs get distinct names first: WebAssembly, macOS, microcontrollers."""
 
     def __str__(self) -> str:
         return self.title
@@ -105,18 +107,22 @@ def build_program(
     manifest, constants = manifest_of(stages.scheduled, "graphc_entry", target)
     if manifest.dims or any(buffer.cls == "status" for buffer in manifest.buffers):
         return None
-    code = b"" if target.is_wasm or target.is_windows or target.is_bare else stages.object
+    code = b"" if target.is_wasm or target.is_windows or target.is_macos or target.is_bare else stages.object
     return Program(title, operands, expected, manifest, constants, stages.module, code)
 
 
 def library_of(cases: Sequence[Program], target: Target) -> bytes:
     """Return a shared library, or a WebAssembly module, with an entry ``case_N`` for each."""
+    names = [f"case_{i}" for i in range(len(cases))]
     if target.is_wasm:
-        names = [f"case_{i}" for i in range(len(cases))]
         objects = [object_of(case.module, name, target) for case, name in zip(cases, names, strict=True)]
         return module_of(objects, names, target)
-    objects = [hide_names(case.code, {"graphc_entry": f"case_{i}"}) for i, case in enumerate(cases)]
-    return link_library(objects, [f"case_{i}" for i in range(len(cases))], target, soname=file_name(target))
+    if target.is_macos:
+        code = [object_of(case.module, name, target) for case, name in zip(cases, names, strict=True)]
+        pieces, supply = [piece for c in code for piece in split_objects(c)], builtins_for(target, needs_libc=False)
+        return link_dylib(pieces, names, name=file_name(target), supply=supply)
+    objects = [hide_names(case.code, {"graphc_entry": name}) for case, name in zip(cases, names, strict=True)]
+    return link_library(objects, names, target, soname=file_name(target))
 
 
 def file_name(target: Target) -> str:

@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
 def described(name: str, target: Target) -> dict[str, Any]:
     """Return the fields of a target."""
     gpu, spec, here = target.gpu is not None, target_spec(target), host().triple
-    if architecture(target) == here.partition("-")[0] and not target.is_windows:
+    if architecture(target) == here.partition("-")[0] and not (target.is_windows or target.is_macos):
         spec = replace(spec, triple=here)  # fixed triples name no vendor and C library
     reason = "it is for a GPU: pass --device cuda" if gpu else runs_here(spec)
     return {
@@ -73,6 +73,8 @@ def _emulator(target: Target) -> str:
     programs = (f"qemu-{architecture(target)}",)
     if target.is_windows or target.is_wasm:
         programs = WINE if target.is_windows else ("node",)
+    if target.is_macos:
+        programs = ()
     return next((os.path.basename(program) for program in programs if shutil.which(program)), "")
 
 

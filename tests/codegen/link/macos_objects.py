@@ -129,8 +129,9 @@ def link_here(
     (folder / "shim.c").write_text(shim)
     own = [compiler, "-O1", "-I", RUNNER.parent, "-c", folder / "shim.c", "-o", folder / "shim.o"]
     subprocess.run(own, check=True)
-    need(flagged := compiler.replace("gcc", "g++") if any(s.suffix == ".cpp" for s in sources) else compiler)
-    command = [flagged, "-O1", *flags, "-static", "-no-pie", *sources, folder / "shim.o", "-o", program]
+    if any(source.suffix == ".cpp" for source in sources):
+        need(compiler := {"cc": "c++"}.get(compiler, compiler.replace("gcc", "g++")))
+    command = [compiler, "-O1", *flags, "-static", "-no-pie", *sources, folder / "shim.o", "-o", program]
     subprocess.run(command, check=True)
     return [*emulator, *(["-cpu", "max"] if emulator else []), str(program)]
 
@@ -149,3 +150,37 @@ def load_commands(library: bytes) -> Iterator[tuple[int, bytes]]:
         command, nbytes = struct.unpack_from("<II", library, start)
         yield command, library[start : start + nbytes]
         start += nbytes
+
+
+def number(data: bytes, at: int) -> tuple[int, int]:
+    """Return an unsigned LEB128 number and the offset after it."""
+    value = shift = 0
+    while True:
+        byte, at = data[at], at + 1
+        value, shift = value | (byte & 127) << shift, shift + 7
+        if byte < 128:
+            return value, at
+
+
+def exports(trie: bytes, at: int = 0, prefix: str = "") -> dict[str, int]:
+    """Return the exported names of a trie and their addresses."""
+    terminal, start = number(trie, at)
+    names: dict[str, int] = {}
+    if terminal:
+        flags, after = number(trie, start)
+        assert flags == 0
+        names[prefix], end = number(trie, after)
+        assert end == start + terminal
+    count, at = trie[start + terminal], start + terminal + 1
+    for _ in range(count):
+        label, _, _ = trie[at:].partition(b"\0")
+        child, at = number(trie, at + len(label) + 1)
+        names |= exports(trie, child, prefix + label.decode())
+    return names
+
+
+def exports_of(library: bytes) -> dict[str, int]:
+    """Return the exported symbols of a library and their addresses."""
+    tables = next(data for command, data in load_commands(library) if command == 0x80000022)
+    start, nbytes = struct.unpack_from("<II", tables, 40)
+    return exports(library[start : start + nbytes])

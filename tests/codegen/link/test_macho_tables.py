@@ -7,33 +7,7 @@ import random
 import struct
 
 from graphc.codegen.link.macho_tables import ad_hoc_signature, export_trie, rebase_opcodes, signature_bytes
-
-
-def number(data: bytes, at: int) -> tuple[int, int]:
-    """Return an unsigned LEB128 number and the offset after it."""
-    value = shift = 0
-    while True:
-        byte, at = data[at], at + 1
-        value, shift = value | (byte & 127) << shift, shift + 7
-        if byte < 128:
-            return value, at
-
-
-def exports(trie: bytes, at: int = 0, prefix: str = "") -> dict[str, int]:
-    """Return the exported names of a trie and their addresses."""
-    terminal, start = number(trie, at)
-    names: dict[str, int] = {}
-    if terminal:
-        flags, after = number(trie, start)
-        assert flags == 0
-        names[prefix], end = number(trie, after)
-        assert end == start + terminal
-    count, at = trie[start + terminal], start + terminal + 1
-    for _ in range(count):
-        label, _, _ = trie[at:].partition(b"\0")
-        child, at = number(trie, at + len(label) + 1)
-        names |= exports(trie, child, prefix + label.decode())
-    return names
+from tests.codegen.link.macos_objects import exports, number
 
 
 def rebased(code: bytes) -> list[tuple[int, int]]:

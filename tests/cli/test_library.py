@@ -76,6 +76,17 @@ def test_webassembly_is_written_for_its_target(models: Path, tmp_path: Path, gra
     assert done.code != console.OK and "as a module of a library only" in done.err
 
 
+def test_a_library_for_macos_is_written_here(models: Path, tmp_path: Path, graphc: Graphc):
+    output = tmp_path / "net.dylib"
+    arguments = ["compile", f"{models}:Net", "--input", "x:f32[2,6]", "--target", "macos-neon"]
+    done = graphc(*arguments, "--emit", "dylib,a,h", "-o", output)
+    assert done.code == console.OK and "net.dylib" in done.out
+    assert output.read_bytes().startswith(b"\xcf\xfa\xed\xfe")
+    assert (tmp_path / "net.a").read_bytes().startswith(b"!<arch>\n#1/")
+    refused = graphc(*arguments, "-o", tmp_path / "net.gcm", "--native")
+    assert refused.code == console.COMPILE and "code for macOS exists in a library only" in refused.err
+
+
 def test_a_library_for_windows_is_written_here(models: Path, tmp_path: Path, graphc: Graphc):
     output = tmp_path / "net.dll"
     arguments = ["--input", "x:f32[2,6]", "--target", "windows-sse2", "--emit", "dll,lib,h", "-o", output]

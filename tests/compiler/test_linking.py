@@ -12,6 +12,8 @@ import pytest
 from graphc.base.errors import CompileError
 from graphc.codegen.link.builtins import NAMES
 from graphc.codegen.link.coff_reader import read_coff
+from graphc.codegen.link.macho_reader import read_macho
+from graphc.codegen.link.memory_functions import MEMORY_FUNCTIONS
 from graphc.codegen.link.reader import read_object
 from graphc.codegen.link.wasm_reader import read_wasm_object
 from graphc.codegen.llvm.build import build_object
@@ -36,7 +38,7 @@ ROUNDING = """graph @rounding(%x: f32[3,17], %y: f64[5,7], %z: f64[5,7]) -> (f32
 CPUS = [
     name
     for name, target in named_targets().items()
-    if not (target.gpu is not None or target.is_bare or target.is_wasm or target.is_windows)
+    if not (target.gpu is not None or target.is_bare or target.is_wasm or target.is_windows or target.is_macos)
 ]
 """Targets whose libraries are ELF files."""
 
@@ -111,6 +113,32 @@ def test_object_code_for_windows_exists_in_a_library_only():
     with pytest.raises(CompileError, match="in a library only") as caught:
         hide_names(code, {"f": "g"})
     assert "build_library" in str(caught.value.remedy)
+
+
+@pytest.mark.parametrize(("name", "clear"), [("macos-neon", "bzero"), ("macos-avx2", "__bzero")])
+def test_macos_has_the_same_functions_and_one_that_clears_memory(name: str, clear: str):
+    target = target_named(name)
+    text = f"""\
+target triple = "{target.triple}"
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+define void @f(ptr %p) {{
+  call void @llvm.memset.p0.i64(ptr %p, i8 0, i64 4096, i1 false)
+  ret void
+}}
+"""
+    assert [s.name for s in read_macho(build_object(text, target)).symbols if s.section is None] == [clear]
+    supply = builtins_for(target, needs_libc=False)
+    for function in sorted({*NAMES, *MEMORY_FUNCTIONS, clear}):
+        code = supply(function)
+        assert code is not None and function in {s.name for s in read_macho(code).symbols if s.section}
+    assert builtins_for(target_named("neon"), needs_libc=False)(clear) is None
+
+
+def test_object_code_for_macos_exists_in_a_library_only():
+    code = build_object("define void @f() {\n  ret void\n}\n", target_named("macos-neon"))
+    with pytest.raises(CompileError, match="code for macOS exists in a library only") as caught:
+        hide_names(code, {"f": "g"})
+    assert "net.dylib" in str(caught.value.remedy)
 
 
 @pytest.mark.parametrize("name", CPUS)

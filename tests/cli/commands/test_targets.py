@@ -44,6 +44,12 @@ def test_code_for_windows_runs_under_wine(graphc: Graphc, monkeypatch: pytest.Mo
     assert lines["windows-avx2"].endswith(state)
 
 
+def test_no_program_runs_code_for_macos(graphc: Graphc, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}")
+    lines = {line.split()[0]: line for line in graphc("targets").out.splitlines()}
+    assert lines["macos-neon"].endswith("elsewhere") and lines["macos-avx2"].endswith("elsewhere")
+
+
 def test_the_table_is_as_wide_as_a_terminal_shows(graphc: Graphc):
     lines = graphc("targets").out.splitlines()
     assert len(lines) == 2 + len(named_targets()) and max(map(len, lines)) < 140

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graphc.codegen.link.memory_functions import MEMORY_FUNCTIONS
+from graphc.codegen.link.memory_functions import MACOS_FUNCTIONS, MEMORY_FUNCTIONS
 from graphc.codegen.link.shared import link_shared
 from graphc.codegen.llvm.build import build_object
 from graphc.codegen.machine.target import target_named
@@ -63,3 +63,16 @@ def test_fills_with_the_lowest_byte(library: ctypes.CDLL, length: int, value: in
     expected[9 : 9 + length] = value % 256
     assert called(library, "memset", actual.ctypes.data + 9, value, length) == actual.ctypes.data + 9
     np.testing.assert_array_equal(actual, expected)
+
+
+def test_memory_is_cleared(tmp_path: Path):
+    target, path = target_named(own_target()), tmp_path / "clear.so"
+    texts = [MEMORY_FUNCTIONS["memset"]]
+    texts += [text.replace(f"@{name}(", f"@own_{name}(") for name, text in MACOS_FUNCTIONS.items()]
+    names = [f"own_{name}" for name in MACOS_FUNCTIONS]
+    objects = [build_object(f'target triple = "{target.triple}"\n{text}', target) for text in texts]
+    path.write_bytes(link_shared(objects, names, needed=()))
+    for name in names:
+        data = memory() | 1
+        getattr(ctypes.CDLL(str(path)), name)(ctypes.c_void_p(data.ctypes.data + 3), ctypes.c_size_t(1001))
+        assert not data[3:1004].any() and data[:3].all() and data[1004:].all()

@@ -19,6 +19,7 @@ TEXT = "define i64 @twice(i64 %x) {\n  %y = add i64 %x, %x\n  ret i64 %y\n}\n"
 def test_objects_and_assembly_of_every_target(name: str):
     target = target_named(name)
     magic = b"\0asm" if target.is_wasm else b"\x64\x86" if target.is_windows else b"\x7fELF"
+    magic = b"\xcf\xfa\xed\xfe" if target.is_macos else magic
     assert build_object(TEXT, target).startswith(magic)
     assert "twice:" in emit_assembly(TEXT, target)
 

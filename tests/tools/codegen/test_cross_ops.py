@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -14,9 +16,10 @@ from graphc.ops.dispatch import GraphDispatcher, use
 from tools.codegen import cross_ops
 
 SAMPLES = 40
+MACOS = ("macos-neon", "macos-avx2")
 
 
-@pytest.mark.parametrize("name", ["sse2", "neon", "neon-dotprod", "neon-i8mm", "rv64gc", "wasm", "cortex-m4"])
+@pytest.mark.parametrize("name", ["sse2", "neon", "neon-dotprod", "neon-i8mm", "rv64gc", "wasm", "cortex-m4", *MACOS])
 def test_samples_give_what_their_references_give(name: str, tmp_path):
     target = target_named(name)
     if reason := cross_ops.missing_tool(target):
@@ -26,7 +29,7 @@ def test_samples_give_what_their_references_give(name: str, tmp_path):
     assert cross_ops.run(cases, target, tmp_path) == []
 
 
-@pytest.mark.parametrize("name", ["sse2", "neon", "neon-dotprod", "neon-i8mm"])
+@pytest.mark.parametrize("name", ["sse2", "neon", "neon-dotprod", "neon-i8mm", *MACOS])
 def test_sums_of_extreme_bytes_are_exact(name: str, tmp_path):
     """Two products of 255 and -128 are beyond 16 bits, and a sum of 66,000 of them is beyond 32."""
     target = target_named(name)
@@ -45,6 +48,17 @@ def test_sums_of_extreme_bytes_are_exact(name: str, tmp_path):
         assert case is not None
         cases.append(case)
     assert cross_ops.run(cases, target, tmp_path) == []
+
+
+@pytest.mark.parametrize(("name", "linux"), [("macos-neon", "neon-dotprod"), ("macos-avx2", "avx2")])
+def test_in_strict_order_the_bits_of_macos_are_those_of_linux(name: str, linux: str, tmp_path: Path):
+    results = []
+    for target in (target_named(f"{name}:strict"), target_named(f"{linux}:strict")):
+        if reason := cross_ops.missing_tool(target):
+            pytest.skip(reason)
+        assert cross_ops.run(cross_ops.chosen(target, SAMPLES, seed=12), target, tmp_path) == []
+        results.append((tmp_path / "out").read_bytes())
+    assert results[0] == results[1] != b""
 
 
 def test_the_emulated_processor_has_no_more_products_of_bytes_than_the_target():

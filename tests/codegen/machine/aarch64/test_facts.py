@@ -30,3 +30,10 @@ def test_threads_wait_by_the_system_call_of_linux():
     waits = FAMILY.named["neon"].waits
     assert waits is not None and waits.futex == 98
     assert not FAMILY.named["neon"].cycle_fence
+
+
+def test_code_for_macos_uses_what_all_of_apples_processors_have():
+    macos, linux = FAMILY.named["macos-neon"], FAMILY.named["neon-dotprod"]
+    assert macos.costs is linux.costs and macos.features == linux.features
+    assert macos.waits is None and not macos.has_pool
+    assert macos.detection("detect") == "" != linux.detection("detect")

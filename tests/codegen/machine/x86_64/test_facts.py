@@ -37,3 +37,10 @@ def test_threads_wait_by_the_system_call_of_linux_and_cycles_are_counted():
     waits = FAMILY.named["sse2"].waits
     assert waits is not None and waits.futex == 202
     assert FAMILY.named["sse2"].cycle_fence
+
+
+def test_code_for_macos_is_that_of_avx2_without_threads():
+    macos, linux = FAMILY.named["macos-avx2"], FAMILY.named["avx2"]
+    assert macos.costs == linux.costs and macos.features == linux.features
+    assert macos.waits is None and macos.detection("detect") == linux.detection("detect") != ""
+    assert "macos-avx512" not in FAMILY.named

@@ -7,9 +7,9 @@ from graphc.c_library.plan import INSIDE
 from graphc.c_library.system import Linking, System
 from graphc.codegen.link.archive import write_darwin_archive
 from graphc.codegen.link.layout import SectionFlag
-from graphc.codegen.link.macho_reader import fill_macho, read_macho
-from graphc.codegen.link.macho_relocatable import merge_macho
-from graphc.codegen.link.macho_shared import link_dylib
+from graphc.codegen.link.macho.reader import fill_macho, read_macho
+from graphc.codegen.link.macho.relocatable import merge_macho
+from graphc.codegen.link.macho.shared import link_dylib
 
 _MAPPING = ("hpp", "rs", "go")
 """Kinds whose code maps the file of weights by functions of the library, which one for macOS has not."""

@@ -16,7 +16,7 @@ from graphc.passes.pipeline import Arranged
 WASM_KINDS = ("wasm", "js", "d.ts", "html")
 """Kinds of files of ``--target wasm``."""
 KINDS = ("so", "a", "o", "h", "c", "py", "hpp", "rs", "go", "fmu", *WASM_KINDS, "dll", "lib", "dylib")
-"""Suffixes of ``-o`` and names for ``--emit`` that mean a C library; dll and lib are for targets of Windows, dylib for those of macOS."""
+"""Suffixes of ``-o`` and names for ``--emit`` that mean a C library; the last three are for Windows and macOS."""
 build_library = deferred("graphc.c_library.build:build_library")
 Prepared = tuple[Any, list[Any], Any, Arranged]
 """A model, examples, their named dimensions, and the user's passes."""
@@ -30,7 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="KINDS",
         help=f"files to write: some of {','.join(KINDS)} (default: the kind of -o, and h; for net.wasm "
         f"{','.join(WASM_KINDS)}, which need --target wasm); hpp is a C++ header, rs a Rust crate, go a Go package, "
-        "fmu an FMI 3.0 co-simulation unit; dll, and lib, its import library, need --target windows-avx2; dylib needs --target macos-neon",
+        "fmu an FMI 3.0 co-simulation unit; dll, and lib, its import library, need --target windows-avx2; dylib "
+        "needs --target macos-neon",
     )
     group.add_argument(
         "--entry",

@@ -9,7 +9,7 @@ from graphc.base.errors import CompileError
 from graphc.codegen.link.builtins import builtin_text
 from graphc.codegen.link.coff_reader import is_coff
 from graphc.codegen.link.elf32 import is_elf32
-from graphc.codegen.link.macho_reader import is_macho
+from graphc.codegen.link.macho.reader import is_macho
 from graphc.codegen.link.memory_functions import MEMORY_FUNCTIONS
 from graphc.codegen.link.relocatable import merge_objects
 from graphc.codegen.link.shared import LIBC, link_shared

@@ -13,7 +13,7 @@ from graphc.base.errors import ArgumentError
 from graphc.c_library.build import Library, build_library
 from tests.c_library.conftest import STRICT, Built, build_demo, run_tool, tool_or_skip
 from tests.c_library.nets import NETS
-from tests.codegen.link.macos_objects import (
+from tests.codegen.link.macho.macos_objects import (
     TARGETS,
     exports_of,
     link_here,

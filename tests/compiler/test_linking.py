@@ -12,7 +12,7 @@ import pytest
 from graphc.base.errors import CompileError
 from graphc.codegen.link.builtins import NAMES
 from graphc.codegen.link.coff_reader import read_coff
-from graphc.codegen.link.macho_reader import read_macho
+from graphc.codegen.link.macho.reader import read_macho
 from graphc.codegen.link.memory_functions import MEMORY_FUNCTIONS
 from graphc.codegen.link.reader import read_object
 from graphc.codegen.link.wasm_reader import read_wasm_object

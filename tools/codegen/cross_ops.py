@@ -2,9 +2,9 @@
 
 ``python -m tools.codegen.cross_ops --target rv64gc`` builds one library of object code for a target, with an entry for
 each sample, and a C program that loads the library and calls the entries. That machine's ``cc`` compiles the program;
-qemu-user runs both if the target is another machine. Libraries for macOS are loaded by ``macho_loader.h``, on Linux.
-WebAssembly is one module that Node calls. The results are compared with the references of the ops. ``--count N --seed S`` draws N samples at random; the default is all of them.
-Exits 1 where a result differs.
+qemu-user runs both if the target is another machine. ``macho_loader.h`` loads libraries for macOS, on Linux.
+WebAssembly is one module that Node calls. The results are compared with the references of the ops. ``--count N --seed
+S`` draws N samples at random; the default is all of them. Exits 1 where a result differs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import numpy as np
 import graphc.ops.registry as registry
 from graphc.base.dtypes import BY_NAME
 from graphc.checks.op_check import sample_graph
-from graphc.codegen.link.macho_shared import link_dylib
+from graphc.codegen.link.macho.shared import link_dylib
 from graphc.codegen.llvm.module import LlvmModule
 from graphc.codegen.machine.target import Target, architecture, host_target, named_targets, target_named
 from graphc.compiler.compile import manifest_of

@@ -9,8 +9,8 @@ from graphc.codegen.link import layout
 from graphc.codegen.link.coff_reader import is_coff, read_coff
 from graphc.codegen.link.elf32 import is_elf32, read_contents
 from graphc.codegen.link.layout import Strings
-from graphc.codegen.link.macho_layout import from_c
-from graphc.codegen.link.macho_reader import is_macho, read_macho
+from graphc.codegen.link.macho.layout import from_c
+from graphc.codegen.link.macho.reader import is_macho, read_macho
 from graphc.codegen.link.reader import read_object
 
 MAGIC, _END = b"!<arch>\n", b"`\n"

@@ -108,4 +108,4 @@ MEMORY_FUNCTIONS = {
 }
 """LLVM text of each function, without a triple. Sizes are i64."""
 MACOS_FUNCTIONS = {name: _CLEAR.format(name=name) + _ATTRIBUTES for name in ("bzero", "__bzero")}
-"""LLVM text of the function that fills memory with zeros, by the names that code for macOS calls on arm64 and x86-64."""
+"""LLVM text of the function that clears memory, by the names that code for macOS calls on arm64 and x86-64."""

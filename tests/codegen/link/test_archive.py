@@ -12,7 +12,7 @@ from graphc.codegen.machine.target import target_named
 from graphc.compiler.linking import builtins_for
 from graphc.errors import ArtifactError
 from graphc.files.object_archive import split_objects
-from tests.codegen.link.macos_objects import llvm_tool, macho
+from tests.codegen.link.macho.macos_objects import llvm_tool, macho
 from tests.codegen.link.objects import PRINTED, TABLE, TARGETS, built, need, output, run_main
 
 LONG = "a_name_of_more_than_fifteen_letters.o"
@@ -53,7 +53,7 @@ def test_equal_members_give_equal_bytes_and_damaged_ones_none():
 
 
 def test_archives_for_macos_have_aligned_members_and_an_index(tmp_path: Path):
-    """``tests.codegen.link.test_macho_relocatable`` links one."""
+    """``tests.codegen.link.macho.test_relocatable`` links one."""
     path, long = tmp_path / "libtest.a", f"long_{LONG}"
     path.write_bytes(write_darwin_archive({"first.o": macho(), long: macho("macos-neon", "@x = global i32 1\n")}))
     assert output(llvm_tool("llvm-ar"), "t", path).split() == ["first.o", long]

@@ -1,5 +1,7 @@
-"""Relocations of aarch64: ELF (ELF for the Arm 64-bit Architecture, section 5.7), and Mach-O (Apple's
-mach-o/arm64/reloc.h)."""
+"""Relocations of aarch64 in ELF and Mach-O files.
+
+Sources: ELF for the Arm 64-bit Architecture, section 5.7; Apple's mach-o/arm64/reloc.h.
+"""
 
 from __future__ import annotations
 
@@ -104,4 +106,4 @@ MACHO = Linkage(
     },
     relative=1,
 )
-"""Rules of Mach-O, by type, length and direction (``macho_layout.kind_of``). ``relative`` is REBASE_TYPE_POINTER."""
+"""Rules of Mach-O, by type, length and direction (``macho.layout.kind_of``). ``relative`` is REBASE_TYPE_POINTER."""

@@ -1,5 +1,7 @@
-"""Relocations of x86-64: ELF (System V ABI, AMD64 supplement, section 4.4), COFF (Microsoft's PE specification), and
-Mach-O (Apple's mach-o/x86_64/reloc.h)."""
+"""Relocations of x86-64 in ELF, COFF and Mach-O files.
+
+Sources: System V ABI, AMD64 supplement, section 4.4; Microsoft's PE specification; Apple's mach-o/x86_64/reloc.h.
+"""
 
 from __future__ import annotations
 
@@ -69,4 +71,4 @@ MACHO = Linkage(
     },
     relative=1,
 )
-"""Rules of Mach-O, by type, length and direction (``macho_layout.kind_of``). ``relative`` is REBASE_TYPE_POINTER."""
+"""Rules of Mach-O, by type, length and direction (``macho.layout.kind_of``). ``relative`` is REBASE_TYPE_POINTER."""

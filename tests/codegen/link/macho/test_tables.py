@@ -6,8 +6,8 @@ import hashlib
 import random
 import struct
 
-from graphc.codegen.link.macho_tables import ad_hoc_signature, export_trie, rebase_opcodes, signature_bytes
-from tests.codegen.link.macos_objects import exports, number
+from graphc.codegen.link.macho.tables import ad_hoc_signature, export_trie, rebase_opcodes, signature_bytes
+from tests.codegen.link.macho.macos_objects import exports, number
 
 
 def rebased(code: bytes) -> list[tuple[int, int]]:
@@ -49,9 +49,9 @@ def test_a_signature_has_the_digest_of_each_page():
     blob = ad_hoc_signature("net.dylib", code, 8192)
     assert len(blob) == signature_bytes("net.dylib", len(code))
     magic, length, count, slot, start = struct.unpack_from(">5I", blob)
-    assert (magic, length, count, slot, start) == (0xFADE0CC0, len(blob), 1, 0, 20)
+    assert (magic, length, count, slot, start) == (0xFADE0CC0, len(blob), 1, 0, 24)
     magic, length, version, flags, hashes, name, special, pages, limit = struct.unpack_from(">9I", blob, start)
-    assert (magic, length, version, flags) == (0xFADE0C02, len(blob) - 20, 0x20400, 0x20002)
+    assert (magic, length, version, flags) == (0xFADE0C02, len(blob) - 24, 0x20400, 0x20002)
     assert blob[start + 36 : start + 40] == bytes([32, 2, 0, 12]) and special == 0
     assert blob[start + name :].startswith(b"net.dylib\0") and (pages, limit) == (3, len(code))
     assert struct.unpack_from(">3Q", blob, start + 64) == (0, 8192, 0)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from graphc.codegen.link.macho_shared import link_dylib
+from graphc.codegen.link.macho.shared import link_dylib
 from graphc.codegen.llvm.build import build_object
 from graphc.codegen.machine.target import architecture, target_named
 from graphc.compiler.linking import builtins_for
@@ -121,7 +121,8 @@ def link_here(
         library=library.name,
         tables="\n".join(f"char {name}[{nbytes}] __attribute__((aligned(16)));" for name, nbytes in tables.items()),
         copies="\n    ".join(
-            f"memcpy({name}, addresses[{len(functions) + i}], {nbytes});" for i, (name, nbytes) in enumerate(tables.items())
+            f"memcpy({name}, addresses[{len(functions) + i}], {nbytes});"
+            for i, (name, nbytes) in enumerate(tables.items())
         ),
         functions="\n".join(bodies),
     )

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from graphc.base.errors import CompileError
 from graphc.codegen.link import layout
 from graphc.codegen.link.layout import Strings
-from graphc.codegen.link.macho_image import section_record
-from graphc.codegen.link.macho_layout import (
+from graphc.codegen.link.macho.image import section_record
+from graphc.codegen.link.macho.layout import (
     DYNAMIC_SYMBOLS,
     HEADER,
     LENGTH_MASK,
@@ -26,7 +26,7 @@ from graphc.codegen.link.macho_layout import (
     from_c,
     relocation_record,
 )
-from graphc.codegen.link.macho_shared import output_sections, resolve_macho
+from graphc.codegen.link.macho.shared import output_sections, resolve_macho
 from graphc.codegen.link.parts import OutputSection
 from graphc.codegen.link.reader import RelocationEntry, Section, Symbol
 from graphc.codegen.machine.linkage import WORD
@@ -50,9 +50,7 @@ def merge_macho(
 
 
 class _MachoWriter:
-    def __init__(
-        self, objects: Sequence[bytes], exports: Mapping[str, str], supply: Callable[[str], bytes | None]
-    ):
+    def __init__(self, objects: Sequence[bytes], exports: Mapping[str, str], supply: Callable[[str], bytes | None]):
         self.program = program = resolve_macho(objects, list(exports), {}, supply)
         self.linkage = program.linkage
         self.parts = output_sections(program.sections)

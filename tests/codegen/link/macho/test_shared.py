@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
-import struct
 from pathlib import Path
 
 import pytest
 
 from graphc.base.errors import CompileError
-from graphc.codegen.link.macho_image import MachoImage
-from graphc.codegen.link.macho_shared import link_dylib
-from graphc.codegen.machine.linkage import macho_linkage_of
-from tests.codegen.link.macos_objects import (
+from graphc.codegen.link.macho.shared import link_dylib
+from tests.codegen.link.macho.macos_objects import (
     EXPORTS,
     TARGETS,
     dylib,
-    lld,
     link_here,
+    lld,
     llvm_tool,
     load_commands,
     macho,
     run_here,
 )
+from tests.codegen.link.macho.test_reader import DISTANCE, POINTERS, SWITCH
 from tests.codegen.link.objects import MAIN, PRINTED, output
-from tests.codegen.link.test_macho_reader import DISTANCE, POINTERS, SWITCH
 
 CALLER = """\
 target triple = "{triple}"
@@ -34,8 +30,10 @@ define i32 @caller(i32 %x) nounwind {{
   ret i32 %y
 }}
 """
-USE = "@last = internal global i32 0\ndefine void @use(i32 %x) {{\n  store i32 %x, ptr @last\n  ret void\n}}\n" \
-      "define i32 @read() {{\n  %v = load i32, ptr @last\n  ret i32 %v\n}}\n"
+USE = (
+    "@last = internal global i32 0\ndefine void @use(i32 %x) {{\n  store i32 %x, ptr @last\n  ret void\n}}\n"
+    "define i32 @read() {{\n  %v = load i32, ptr @last\n  ret i32 %v\n}}\n"
+)
 ADDEND = """\
 @room = hidden global [4096 x i32] zeroinitializer
 define i32 @far(i32 %x) nounwind {{
@@ -64,8 +62,8 @@ def test_jump_tables_addends_and_pointers_are_right(target: str, tmp_path: Path)
     objects = [macho(target, text) for text in (SWITCH, USE, ADDEND, DISTANCE, POINTERS, "@x = global i32 9\n")]
     source = (
         "#include <stdio.h>\nvoid choose(int);\nint read(void), far(int);\nextern const int b[3], *const inside;\n"
-        "int main() { for (int i = 0; i < 6; i++) { choose(i); printf(\"%d \", read()); }\n"
-        "printf(\"%d %d\", far(77), b[0]); return 0; }\n"
+        'int main() { for (int i = 0; i < 6; i++) { choose(i); printf("%d ", read()); }\n'
+        'printf("%d %d", far(77), b[0]); return 0; }\n'
     )
     (tmp_path / "main.c").write_text(source)
     path = tmp_path / "net.dylib"
@@ -100,33 +98,14 @@ def test_other_linkers_link_with_it(target: str, tmp_path: Path):
     assert "@rpath/net.dylib" in text and "_call" in text
 
 
-def test_no_segment_is_writeable_and_executable_and_pages_are_separate():
-    for target, page in zip(TARGETS, (16384, 4096), strict=True):
-        rows = [struct.unpack_from("<16s4Q4I", data, 8) for kind, data in load_commands(dylib(target=target)) if kind == 0x19]
-        assert [row[0].rstrip(b"\0") for row in rows] == [b"__TEXT", b"__DATA_CONST", b"__DATA", b"__LINKEDIT"]
-        assert [row[6] for row in rows] == [5, 3, 3, 1] and rows[1][8] == 0x10
-        assert all(row[1] % page == row[3] % page == 0 for row in rows)
-        ends = [row[1] + row[2] for row in rows]
-        assert [row[1] for row in rows] == [0, *ends[:-1]]
-
-
-@pytest.mark.parametrize("target", TARGETS)
-def test_the_signature_covers_the_file_up_to_itself(target: str):
-    library = dylib(target=target)
-    (command,) = [data for kind, data in load_commands(library) if kind == 0x1D]
-    start, nbytes = struct.unpack_from("<II", command, 8)
-    assert start % 16 == 0 and start + nbytes == len(library)
-    directory = library[start + 20 :]
-    hashes, _, _, pages, limit = struct.unpack_from(">5I", directory, 16)
-    assert limit == start and pages == -(-start // 4096)
-    for page in range(pages):
-        digest = hashlib.sha256(library[4096 * page : min(4096 * (page + 1), start)]).digest()
-        assert directory[hashes + 32 * page :][:32] == digest
-
-
 def test_equal_arguments_give_equal_bytes():
     assert dylib() == dylib() != dylib(name="other.dylib")
-    uuids = [data[8:] for name in ("net.dylib", "other.dylib") for kind, data in load_commands(dylib(name=name)) if kind == 0x1B]
+    uuids = [
+        data[8:]
+        for name in ("net.dylib", "other.dylib")
+        for kind, data in load_commands(dylib(name=name))
+        if kind == 0x1B
+    ]
     assert uuids[0] != uuids[1]
 
 
@@ -145,15 +124,3 @@ def test_words_in_read_only_sections_are_refused():
     text = '@x = global i32 1\n@p = constant ptr @x, section "__TEXT,__mine"\n'
     with pytest.raises(CompileError, match="in __TEXT,__mine, which is read-only, depends on its position"):
         link_dylib([macho(text=text)], ["p"], name="net.dylib")
-
-
-def test_a_library_beyond_two_gigabytes_is_refused():
-    with pytest.raises(CompileError, match="the library would take"):
-        link_dylib([macho(text="@x = global [2200000000 x i8] zeroinitializer\n")], ["x"], name="net.dylib")
-
-
-def test_the_image_needs_no_data():
-    linkage = macho_linkage_of(0x100000C)
-    assert linkage is not None
-    library = link_dylib([macho(text=USE)], ["use"], name="net.dylib")
-    assert b"__DATA_CONST" not in library and MachoImage(linkage, "net.dylib", {}).parts == []

@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from graphc.base.errors import CompileError
 from graphc.codegen.link.layout import SectionFlag, SectionType
-from graphc.codegen.link.macho_image import MachoImage
-from graphc.codegen.link.macho_reader import CONSTANTS, read_macho
+from graphc.codegen.link.macho.image import MachoImage
+from graphc.codegen.link.macho.reader import CONSTANTS, read_macho
 from graphc.codegen.link.parts import OutputSection, Segment
 from graphc.codegen.link.reader import Section, Symbol
 from graphc.codegen.link.relocate import Relocator, write_value

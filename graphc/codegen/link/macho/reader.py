@@ -11,7 +11,7 @@ import numpy as np
 from graphc.base.errors import ArtifactError, CompileError
 from graphc.codegen.link import layout
 from graphc.codegen.link.layout import SectionFlag
-from graphc.codegen.link.macho_layout import (
+from graphc.codegen.link.macho.layout import (
     BY_SYMBOL,
     COMMAND,
     HEADER,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphc.codegen.link import macho_layout as records
+from graphc.codegen.link.macho import layout as records
 
 
 def test_records_have_their_sizes():

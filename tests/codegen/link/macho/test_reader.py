@@ -11,8 +11,8 @@ import pytest
 from graphc.base.errors import ArtifactError, CompileError
 from graphc.codegen.link import layout
 from graphc.codegen.link.layout import SectionFlag
-from graphc.codegen.link.macho_reader import fill_macho, is_macho, read_macho
-from tests.codegen.link.macos_objects import TARGETS, dylib, load_commands, macho
+from graphc.codegen.link.macho.reader import fill_macho, is_macho, read_macho
+from tests.codegen.link.macho.macos_objects import TARGETS, dylib, load_commands, macho
 from tests.codegen.link.objects import built
 
 SWITCH = """\
@@ -41,7 +41,8 @@ end:
 """
 DISTANCE = """\
 @a = constant i32 1
-@b = constant [3 x i32] [i32 1, i32 2, i32 trunc (i64 sub (i64 ptrtoint (ptr @a to i64), i64 ptrtoint (ptr @b to i64)) to i32)]
+@b = constant [3 x i32] [i32 1, i32 2,
+  i32 trunc (i64 sub (i64 ptrtoint (ptr @a to i64), i64 ptrtoint (ptr @b to i64)) to i32)]
 """
 POINTERS = """\
 @x = external global i32
@@ -115,7 +116,9 @@ def test_differences_in_a_section_are_relative_to_the_location(target: str):
 
 
 def test_a_difference_of_two_sections_is_refused():
-    text = DISTANCE.replace("@a = constant", "@a = global").replace("ptr @a to i64), i64 ptrtoint (ptr @b", "ptr @b to i64), i64 ptrtoint (ptr @a")
+    text = DISTANCE.replace("@a = constant", "@a = global").replace(
+        "ptr @a to i64), i64 ptrtoint (ptr @b", "ptr @b to i64), i64 ptrtoint (ptr @a"
+    )
     with pytest.raises(CompileError, match="subtracts the address of a, which is in another section"):
         read_macho(macho(text=text))
 

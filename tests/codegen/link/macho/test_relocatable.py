@@ -10,13 +10,13 @@ import pytest
 from graphc.base.errors import ArtifactError, CompileError
 from graphc.codegen.link import layout
 from graphc.codegen.link.archive import write_darwin_archive
-from graphc.codegen.link.macho_reader import read_macho
-from graphc.codegen.link.macho_relocatable import merge_macho
+from graphc.codegen.link.macho.reader import read_macho
+from graphc.codegen.link.macho.relocatable import merge_macho
 from graphc.codegen.machine.target import target_named
 from graphc.compiler.linking import builtins_for
-from tests.codegen.link.macos_objects import EXPORTS, TARGETS, dylib, lld, link_here, llvm_tool, macho, run_here
+from tests.codegen.link.macho.macos_objects import EXPORTS, TARGETS, dylib, link_here, lld, llvm_tool, macho, run_here
+from tests.codegen.link.macho.test_reader import ADDENDS, DISTANCE, POINTERS, SWITCH
 from tests.codegen.link.objects import MAIN, PRINTED, output
-from tests.codegen.link.test_macho_reader import ADDENDS, DISTANCE, POINTERS, SWITCH
 
 TABLE = "@table = constant [4 x i32] [i32 100, i32 101, i32 102, i32 103]\n"
 CALLER = """\
@@ -70,7 +70,9 @@ def test_names_and_undefined_symbols_stay():
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("text", [SWITCH, ADDENDS, DISTANCE, POINTERS], ids=["switch", "addends", "distance", "pointers"])
+@pytest.mark.parametrize(
+    "text", [SWITCH, ADDENDS, DISTANCE, POINTERS], ids=["switch", "addends", "distance", "pointers"]
+)
 def test_relocations_keep_their_addends(text: str, target: str):
     def described(code: bytes) -> list[tuple]:
         return [

@@ -1,5 +1,4 @@
-"""File of a macOS library: load commands, segments, tables for the loader, the digest of its contents, and the
-signature."""
+"""File of a macOS library: load commands, segments, tables for the loader, and the signature."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from struct import Struct
 from graphc.base.errors import CompileError
 from graphc.codegen.link import layout
 from graphc.codegen.link.layout import SectionFlag, Strings
-from graphc.codegen.link.macho_layout import (
+from graphc.codegen.link.macho.layout import (
     DYNAMIC_SYMBOLS,
     HEADER,
     LIBRARY,
@@ -28,7 +27,13 @@ from graphc.codegen.link.macho_layout import (
     from_c,
     section_names,
 )
-from graphc.codegen.link.macho_tables import ad_hoc_signature, export_trie, rebase_opcodes, signature_bytes
+from graphc.codegen.link.macho.tables import (
+    SIGNATURE_ALIGNMENT,
+    ad_hoc_signature,
+    export_trie,
+    rebase_opcodes,
+    signature_bytes,
+)
 from graphc.codegen.link.parts import OutputSection, Segment
 from graphc.codegen.link.reader import Symbol
 from graphc.codegen.link.segments import SegmentFlag
@@ -48,7 +53,6 @@ _LOADER_TABLES = Struct("<IIIIIIIIIIII")
 """Command; offsets and bytes of rebases, binds, weak and lazy binds, exports."""
 _DATA = Struct("<IIII")
 """Command, offset and bytes of a table."""
-_SIGNATURE_ALIGNMENT = 16
 _ROOM = 256
 """Free bytes after the load commands, for tools that change names of libraries."""
 _MOST_SECTIONS = 255
@@ -105,7 +109,7 @@ class MachoImage:
         for name, table in contents.items():
             self.tables[name] = start + len(tables), len(table)
             tables += table.ljust(layout.align(len(table), WORD), b"\0")
-        tables = tables.ljust(layout.align(len(tables), _SIGNATURE_ALIGNMENT), b"\0")
+        tables = tables.ljust(layout.align(len(tables), SIGNATURE_ALIGNMENT), b"\0")
         limit = start + len(tables)
         self.tables["signature"] = limit, signature_bytes(self.name, limit)
         self.edit.file_bytes = sum(self.tables["signature"]) - start

@@ -1,0 +1,1 @@
+"""Mach-O object files and libraries of macOS: reader and linker."""

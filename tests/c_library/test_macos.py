@@ -23,7 +23,6 @@ from tests.codegen.link.macho.macos_objects import (
     macho,
     run_here,
 )
-from tests.native import target_or_skip
 
 KINDS = ("dylib", "a", "o", "h", "c", "py", "hpp", "rs", "go")
 SIZES = {"sizes": ["--batch=3", "--time=20"]}
@@ -63,8 +62,6 @@ def functions_of(path: Path) -> list[str]:
 
 def run_demo(path: Path, demo: Path, target: str, *arguments: str, flags: Sequence[str | Path] = ()) -> str:
     """Return what the demo prints when it calls a library, compiled without a warning."""
-    needs = target_or_skip("avx2") if target == "macos-avx2" else None
-    assert needs is None or needs.has("avx2")
     command = link_here([demo], path, functions_of(path), target, flags=[*STRICT, *flags])
     return run_here(command, path.parent, *arguments)
 

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +31,13 @@ from graphc.codegen.llvm.module import LlvmModule
 from graphc.codegen.machine.target import Target, architecture, host_target, named_targets, target_named
 from graphc.compiler.compile import manifest_of
 from graphc.compiler.linking import builtins_for, hide_names, link_library
+from graphc.compiler.ready import target_spec
 from graphc.compiler.stages import Stages
 from graphc.files.manifest import Manifest
 from graphc.files.object_archive import split_objects
 from graphc.ir.graph.graph import Graph
 from graphc.ir.op import REGISTRY, OpDef, Sample, Trait
+from graphc.runtime.loader import host, runs_here
 from tools.codegen import board_ops, boards
 from tools.codegen.wasm_ops import RUNNER as WASM_RUNNER
 from tools.codegen.wasm_ops import module_of, object_of
@@ -140,9 +142,13 @@ def input_of(cases: Sequence[Program]) -> bytes:
 
 
 def missing_tool(target: Target) -> str:
-    """Return the missing tool without which code of the target cannot run here; empty where nothing is missing."""
+    """Return the missing tool or instruction without which code of the target cannot run here; empty where nothing is
+    missing."""
     tools = commands(target)
-    return next((f"no {tool}" for tool in tools if shutil.which(tool) is None), "")
+    missing = next((f"no {tool}" for tool in tools if shutil.which(tool) is None), "")
+    if missing or tools != ["cc"]:
+        return missing
+    return runs_here(replace(target_spec(target), triple=host().triple))
 
 
 def commands(target: Target) -> list[str]:

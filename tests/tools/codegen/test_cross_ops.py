@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from graphc.base.dtypes import int8, uint8
-from graphc.codegen.machine.target import Target, target_named
+from graphc.codegen.machine.target import Target, host_target, target_named
 from graphc.ir.graph.graph import Graph
 from graphc.ir.types import TensorType
 from graphc.ops.contraction.byte_product import byte_matmul
@@ -73,6 +74,15 @@ def test_a_result_that_differs_is_named():
     assert cross_ops.compare(cases, results) == []
     wrong = bytes(b ^ 0x55 for b in results)
     assert len(cross_ops.compare(cases, wrong)) >= 1 and cases[0].title in cross_ops.compare(cases, wrong)[0]
+
+
+def test_instructions_that_this_machine_lacks_are_named(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(cross_ops, "commands", lambda target: ["cc"])
+    monkeypatch.setattr(cross_ops.shutil, "which", lambda tool: f"/bin/{tool}")
+    features = host_target().features
+    lacking = replace(target_named("macos-avx2"), features=f"{features},+nothing")
+    assert "nothing" in cross_ops.missing_tool(lacking)
+    assert cross_ops.missing_tool(replace(lacking, features=features)) == ""
 
 
 def test_the_command_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):

@@ -109,6 +109,8 @@ class _MachoReader:
         start = HEADER.size
         for _ in range(count):
             command, nbytes = self._record(COMMAND, start)
+            if nbytes < COMMAND.size:
+                raise ArtifactError(f"the object code has a load command of {nbytes} bytes")
             if command == Command.SEGMENT:
                 sections = self._record(SEGMENT, start)[9]
                 self.headers += [self._header(start + SEGMENT.size + i * SECTION.size) for i in range(sections)]

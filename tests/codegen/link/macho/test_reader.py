@@ -145,6 +145,14 @@ def test_damaged_objects_raise_no_other_error(target: str):
     assert refused > 150
 
 
+def test_a_load_command_without_an_end_is_refused():
+    code = bytearray(macho())
+    struct.pack_into("<I", code, 16, 1 << 31)
+    struct.pack_into("<I", code, 32 + 4, 0)
+    with pytest.raises(ArtifactError, match="a load command of 0 bytes"):
+        read_macho(bytes(code))
+
+
 def test_other_files_are_refused():
     assert is_macho(macho()) and not is_macho(built("neon")) and not is_macho(b"")
     with pytest.raises(ArtifactError, match="begins with 7f454c46"):

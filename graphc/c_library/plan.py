@@ -269,7 +269,7 @@ class LibraryPlan:
     @property
     def is_macos(self) -> bool:
         """Check whether the library is for macOS."""
-        return is_macos(self.target.triple)
+        return is_macos(self.triple)
 
     @property
     def opens_weights(self) -> bool:

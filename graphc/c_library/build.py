@@ -106,9 +106,8 @@ def build_library(
         examples, keyword_examples: example arguments to trace ``model`` on, as for ``export``.
         path: one of the files to write; its stem names the others.
         emit: kinds of files: ``so`` (threads need libc), ``a``, ``o``, ``h``, ``c`` (a demo), ``py`` (a loader), for
-            other languages ``hpp``, ``rs``, ``go``, ``fmu`` (FMI 3.0); for Windows ``dll``, ``lib``; for macOS
-            ``dylib``; for WebAssembly ``wasm``, ``js``, ``d.ts``, ``html``. Default: that of ``path``, and ``h``; or
-            all of the last four.
+            other languages ``hpp``, ``rs``, ``go``, ``fmu`` (FMI 3.0); Windows: ``dll``, ``lib``; macOS: ``dylib``;
+            WebAssembly: ``wasm``, ``js``, ``d.ts``, ``html``. Default: that of ``path``, and ``h``; or the last four.
         name: prefix of the functions (default: the name of the file).
         entries: names of the entries of a model file to include (default: all).
         weights: ``"inside"`` the library, or ``"beside"`` it in a file mapped by the caller.

@@ -1,13 +1,14 @@
-"""Microcontrollers: flash, memory and instructions of nets on an emulated Cortex-M4, beside C code of another compiler.
+"""Microcontrollers: flash, memory and instructions of nets on an emulated board, beside C code of another compiler.
 
-``python -m benchmarks.microcontroller [NET...]`` needs ``arm-none-eabi-gcc`` and ``qemu-system-arm``, and for the other
-compiler the package ``emx-onnx-cgen``, whose C code gcc compiles with ``-O3``. Both get the same ONNX file. Flash is
-code and weights without the program around; memory is static memory and stack. QEMU counts the instructions of a call;
-it does not know what each of them costs. ``--json`` prints everything.
+``python -m benchmarks.microcontroller [--target NAME] [NET...]`` needs the tools of the board (``tools.codegen.boards``;
+default: ``cortex-m4``), and for the other compiler the package ``emx-onnx-cgen``, whose C code gcc compiles with
+``-O3``. Both get the same ONNX file. Flash is code and weights without the program around; memory is static memory and
+stack. QEMU counts the instructions of a call; it does not know what each of them costs. ``--json`` prints everything.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import shutil
 import subprocess
@@ -22,11 +23,8 @@ import numpy as np
 import graphc as gc
 from benchmarks.harness.results import format_table
 from graphc import nn
-from tools.codegen.boards import BOARDS, build_program, run_program
+from tools.codegen.boards import BOARDS, Board, build_program, run_program
 
-TARGET = "cortex-m4"
-COUNT_PER_TICK = 40
-"""Instructions in a tick of the clock of 25 MHz: QEMU counts a nanosecond for each."""
 COLUMNS = ("net", "compiler", "flash B", "memory B", "instructions", "difference")
 
 
@@ -58,9 +56,9 @@ class Figures(NamedTuple):
     outputs: np.ndarray
 
 
-def own_code(model: nn.Module, shape: tuple[int, ...], folder: Path) -> tuple[str, list[Path]]:
+def own_code(model: nn.Module, shape: tuple[int, ...], target: str, folder: Path) -> tuple[str, list[Path]]:
     """Return the C text of ``net`` by graphc, and the files to link."""
-    library = gc.build_library(model, gc.zeros(shape), path=folder / "own.a", emit=("a", "h"), target=TARGET)
+    library = gc.build_library(model, gc.zeros(shape), path=folder / "own.a", emit=("a", "h"), target=target)
     text = f"""
 #include "own.h"
 static unsigned char context[{library.context_bytes}] __attribute__((aligned(64)));
@@ -91,10 +89,10 @@ int net(const float *input, float *output) {{
     return text, [folder / "emx.c"]
 
 
-def measure(text: str, files: list[Path], count: int, outputs: int, folder: Path, runs: int = 20) -> Figures:
+def measure(text: str, files: list[Path], count: int, outputs: int, board: Board, folder: Path, runs: int = 20) -> Figures:
     """Link the program, run it on the emulated board, and return what it prints."""
     (folder / "net.c").write_text(text)
-    board, program, empty = BOARDS[TARGET], folder / "board.elf", folder / "empty.elf"
+    program, empty = folder / "board.elf", folder / "empty.elf"
     sizes = f"-DINPUT={count}", f"-DOUTPUT={outputs}", f"-DRUNS={runs}"
     flags = *sizes, f"-I{folder}", "-std=gnu11", "-O3", "-ffunction-sections", "-w", Path(__file__).with_suffix(".c")
     build_program(board, [*flags, folder / "net.c", *files, "-lm"], program)
@@ -102,55 +100,58 @@ def measure(text: str, files: list[Path], count: int, outputs: int, folder: Path
     build_program(board, [*flags, folder / "empty.c"], empty)
     text = run_program(board, program, "-icount", "shift=0", timeout=300)
     words = np.array([int(word, 16) for word in text.split()], np.uint32)
-    *results, stack, ticks, code = words
+    *results, stack, instructions, code = words
     if code:
         raise RuntimeError(f"the net returned {code}")
-    with_net, alone = _sizes(program), _sizes(empty)
+    with_net, alone = (_sizes(board, file) for file in (program, empty))
     flash, memory = (a - b for a, b in zip(with_net, alone, strict=True))
-    return Figures(flash, memory + int(stack), int(ticks) * COUNT_PER_TICK // runs, _floats(results))
+    return Figures(flash, memory + int(stack), int(instructions) // runs, _floats(results))
 
 
 def _floats(words: list[Any]) -> np.ndarray:
     return np.array(words, np.uint32).view(np.float32)
 
 
-def _sizes(program: Path) -> tuple[int, int]:
+def _sizes(board: Board, program: Path) -> tuple[int, int]:
     """Return the bytes of a program in flash and in static memory."""
-    done = subprocess.run(["arm-none-eabi-size", str(program)], capture_output=True, text=True, check=True)
+    tool = f"{board.compiler.removesuffix('gcc')}size"
+    done = subprocess.run([tool, str(program)], capture_output=True, text=True, check=True)
     text, data, bss = map(int, done.stdout.splitlines()[1].split()[:3])
     return text + data, data + bss
 
 
-def compare(name: str, folder: Path) -> dict[str, Figures]:
+def compare(name: str, target: str, folder: Path) -> dict[str, Figures]:
     """Return the figures of a net, by compiler."""
     make, shape, outputs = NETS[name]
     gc.manual_seed(0)
-    model, count = make().eval(), int(np.prod(shape))
+    model = make().eval()
+    sizes = int(np.prod(shape)), outputs, BOARDS[target], folder
     gc.export(model, gc.zeros(shape), path=folder / "net.onnx")
-    found = {"graphc": measure(*own_code(model, shape, folder), count, outputs, folder)}
+    found = {"graphc": measure(*own_code(model, shape, target, folder), *sizes)}
     if shutil.which("emx-onnx-cgen"):
-        found["emx-onnx-cgen"] = measure(
-            *other_code(folder / "net.onnx", shape, outputs, folder), count, outputs, folder
-        )
+        found["emx-onnx-cgen"] = measure(*other_code(folder / "net.onnx", shape, outputs, folder), *sizes)
     return found
 
 
 def main(arguments: list[str]) -> int:
     """Print the table of all nets, or of those named."""
-    names = [name for name in arguments if name != "--json"] or list(NETS)
-    unknown = [name for name in names if name not in NETS]
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("nets", nargs="*", metavar="NET", help=f"one of {', '.join(NETS)} (default: all)")
+    parser.add_argument("--target", choices=BOARDS, default="cortex-m4")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args(arguments)
+    unknown = [name for name in options.nets if name not in NETS]
     if unknown:
-        print(f"unknown net {unknown[0]!r}: choose from {', '.join(NETS)}", file=sys.stderr)
-        return 2
+        parser.error(f"unknown net {unknown[0]!r}: choose from {', '.join(NETS)}")
     rows, records = [], []
-    for name in names:
+    for name in options.nets or NETS:
         with tempfile.TemporaryDirectory() as folder:
-            found = compare(name, Path(folder))
+            found = compare(name, options.target, Path(folder))
         for compiler, figures in found.items():
             error = float(np.abs(figures.outputs - found["graphc"].outputs).max())
             rows.append([name, compiler, *map(str, figures[:3]), f"{error:.1e}"])
             records.append({"net": name, "compiler": compiler, **figures._asdict(), "outputs": error})
-    print(json.dumps(records) if "--json" in arguments else format_table(COLUMNS, rows))
+    print(json.dumps(records) if options.json else format_table(COLUMNS, rows))
     return 0
 
 

@@ -17,7 +17,7 @@ from graphc.c_library.build import Library, build_library
 from graphc.codegen.llvm.build import build_object
 from graphc.codegen.machine.target import target_named
 from tests.c_library.conftest import run_tool, tool_or_skip
-from tools.codegen.boards import BOARDS, TOOLS, build_program, run_program
+from tools.codegen.boards import BOARDS, build_program, run_program
 
 
 def policy() -> nn.Module:
@@ -73,7 +73,7 @@ def inputs(shape: tuple[int, ...]) -> list[np.ndarray]:
 
 def printed(library: Library, target: str, folder: Path, count: int) -> np.ndarray:
     """The outputs of all calls on an emulated board, f32 [CALLS, count]."""
-    for tool in TOOLS:
+    for tool in BOARDS[target].tools:
         tool_or_skip(tool)
     board, program = BOARDS[target], folder / "board.elf"
     entry = library.entries["run"]

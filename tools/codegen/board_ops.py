@@ -9,7 +9,7 @@ from graphc.c_library.bare import supplied
 from graphc.codegen.machine.target import Target
 from graphc.compiler.linking import builtins_for
 from graphc.files.object_archive import split_objects
-from tools.codegen.boards import BOARDS, build_program, run_program
+from tools.codegen.boards import board_of, build_program, run_program
 
 
 def run_chunks(objects: Sequence[bytes], inputs: Callable[[slice], bytes], target: Target, folder: Path) -> bytes:
@@ -18,7 +18,7 @@ def run_chunks(objects: Sequence[bytes], inputs: Callable[[slice], bytes], targe
     ``inputs`` returns the input file of some cases. Raises CalledProcessError.
     """
     results = b""
-    board = BOARDS[target.cpu]
+    board = board_of(target)
     for start in range(0, len(objects), board.cases):
         some = slice(start, start + board.cases)
         (folder / "in").write_bytes(inputs(some))
@@ -36,7 +36,7 @@ def _link(objects: Sequence[bytes], start: int, target: Target, folder: Path) ->
     entries = [f"case_{start + i}" for i in range(len(objects))]
     declared = "".join(f"void {name}(void *);\n" for name in entries)
     (folder / "entries.c").write_text(f"{declared}void (*const cases[])(void *) = {{{', '.join(entries)}}};\n")
-    board = BOARDS[target.cpu]
+    board = board_of(target)
     files = [f"{number}.o" for number in range(len(pieces))]
     (folder / "files").write_text("\n".join(files))
     source = Path(__file__).with_suffix(".c")

@@ -1,7 +1,7 @@
-"""Cortex-M boards that QEMU emulates: memory, flags of the C compiler, linker script, and how programs run on them.
+"""Boards with microcontrollers that QEMU emulates: memory, C compiler, linker script, and how programs run on them.
 
-A program's C code includes ``board.h``, which has the start-up code. ``arm-none-eabi-gcc`` builds it, and
-``qemu-system-arm`` runs it.
+A program's C code includes ``board.h``, which has the start-up code. The compiler is ``arm-none-eabi-gcc`` or
+``riscv64-unknown-elf-gcc`` with picolibc, the emulator ``qemu-system-arm`` or ``qemu-system-riscv32``.
 """
 
 from __future__ import annotations
@@ -11,49 +11,82 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-COMPILER, EMULATOR = TOOLS = "arm-none-eabi-gcc", "qemu-system-arm"
+from graphc.codegen.machine.target import Target, target_named
 
 
 @dataclass(frozen=True)
 class Board:
     """A board that QEMU emulates."""
 
-    name: str
+    machine: tuple[str, ...]
+    """Options of the emulator for the board and its processor."""
     flags: tuple[str, ...]
     """Flags of the C compiler."""
+    code: int
+    """Address of the memory for code, from which the processor starts."""
+    data: int
+    """Address of the memory for data and stack."""
     memory: str
-    """Bytes of the memory at address 0, for code, and of that at 0x20000000, for data and stack."""
+    """Bytes of each of the two."""
     heap: int
     """Address of 16 MB of memory or more for large operands."""
     cases: int
-    """Number of cases of ``board_ops`` whose code fits into the memory at address 0."""
+    """Number of cases of ``board_ops`` whose code fits into the memory for code."""
+    compiler: str = "arm-none-eabi-gcc"
+    emulator: str = "qemu-system-arm"
+
+    @property
+    def tools(self) -> tuple[str, str]:
+        """Return the names of compiler and emulator."""
+        return self.compiler, self.emulator
+
+
+def _cortex(machine: str, flags: Iterable[str], memory: str, heap: int, cases: int) -> Board:
+    flags = *flags, "-mthumb", "-mfloat-abi=hard", "--specs=nosys.specs"
+    return Board(("-M", machine), flags, 0, 0x20000000, memory, heap, cases)
+
+
+def _riscv(processor: str, flags: Iterable[str]) -> Board:
+    """Return the board without hardware of its own (``virt``), whose memory begins at 2 GB."""
+    tools = "riscv64-unknown-elf-gcc", "qemu-system-riscv32"
+    machine = "-M", "virt", "-bios", "none", "-cpu", f"rv32,{processor}"
+    flags = *flags, "--specs=picolibc.specs"
+    return Board(machine, flags, 0x80000000, 0x81000000, "16M", 0x82000000, 400, *tools)
 
 
 BOARDS = {
-    "cortex-m4": Board("mps2-an386", ("-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16"), "4M", 0x21000000, 200),
-    "cortex-m7": Board("mps2-an500", ("-mcpu=cortex-m7", "-mfpu=fpv5-d16"), "4M", 0x60000000, 200),
-    "cortex-m55": Board("mps3-an547", ("-mcpu=cortex-m55",), "512K", 0x60000000, 40),
+    "cortex-m4": _cortex("mps2-an386", ("-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16"), "4M", 0x21000000, 200),
+    "cortex-m7": _cortex("mps2-an500", ("-mcpu=cortex-m7", "-mfpu=fpv5-d16"), "4M", 0x60000000, 200),
+    "cortex-m55": _cortex("mps3-an547", ("-mcpu=cortex-m55",), "512K", 0x60000000, 40),
+    "rv32imc": _riscv("f=false,d=false,a=false", ("-march=rv32imc", "-mabi=ilp32")),
+    "rv32imafc": _riscv("d=false", ("-march=rv32imafc", "-mabi=ilp32f")),
 }
-"""By the target's processor. Memory as in hw/arm/mps2.c and mps2-tz.c of QEMU, and Arm's notes AN386, AN500, AN547."""
+"""By the target's name. Memory as in hw/arm/mps2.c, mps2-tz.c and hw/riscv/virt.c of QEMU, and Arm's notes AN386,
+AN500, AN547."""
 _SCRIPT = """
-MEMORY {{ CODE (rx) : ORIGIN = 0, LENGTH = {memory}  RAM (rwx) : ORIGIN = 0x20000000, LENGTH = {memory} }}
+MEMORY {{ CODE (rx) : ORIGIN = {code}, LENGTH = {memory}  RAM (rwx) : ORIGIN = {data}, LENGTH = {memory} }}
 _estack = ORIGIN(RAM) + LENGTH(RAM);
 SECTIONS {{
-  .text : {{ KEEP(*(.vectors)) *(.text*) *(.rodata*) *(.data.rel.ro*) *(.ARM.ex*) }} > CODE
-  .data : {{ *(.data*) }} > RAM
-  .bss : {{ *(.bss*) *(COMMON) _ebss = .; }} > RAM
+  .text : {{ KEEP(*(.vectors)) *(.text*) *(.rodata*) *(.srodata*) *(.data.rel.ro*) *(.ARM.ex*) }} > CODE
+  .data : {{ *(.data*) *(.sdata*) }} > RAM
+  .bss : {{ *(.bss*) *(.sbss*) *(COMMON) _ebss = .; }} > RAM
 }}
 """
 """QEMU loads ``.data`` to its address in memory, so no start-up code copies it."""
 
 
+def board_of(target: Target) -> Board:
+    """Return the board of a target."""
+    return next(board for name, board in BOARDS.items() if target_named(name).features == target.features)
+
+
 def build_program(board: Board, arguments: Iterable[str | Path], program: Path) -> None:
     """Compile and link a program from files and further flags of the compiler. Raises CalledProcessError."""
     script = program.with_suffix(".ld")
-    script.write_text(_SCRIPT.format(memory=board.memory))
-    flags = *board.flags, "-mthumb", "-mfloat-abi=hard", f"-I{Path(__file__).parent}"
-    link = "-nostartfiles", "--specs=nosys.specs", "-T", script, "-Wl,--gc-sections,--no-warn-execstack"
-    subprocess.run([COMPILER, *flags, *link, *arguments, "-o", program], check=True, cwd=program.parent)
+    script.write_text(_SCRIPT.format(code=board.code, data=board.data, memory=board.memory))
+    flags = *board.flags, f"-I{Path(__file__).parent}"
+    link = "-nostartfiles", "-T", script, "-Wl,--gc-sections,--no-warn-execstack"
+    subprocess.run([board.compiler, *flags, *link, *arguments, "-o", program], check=True, cwd=program.parent)
 
 
 def run_program(board: Board, program: Path, *options: str, timeout: int) -> str:
@@ -62,7 +95,7 @@ def run_program(board: Board, program: Path, *options: str, timeout: int) -> str
     The program's folder is the one where it opens files. Raises CalledProcessError where ``main`` does not return 0,
     and where the processor stops with a fault.
     """
-    command = [EMULATOR, "-M", board.name, "-nographic", "-semihosting", *options, "-kernel", program.name]
+    command = [board.emulator, *board.machine, "-nographic", "-semihosting", *options, "-kernel", program.name]
     done = subprocess.run(
         command,
         cwd=program.parent,

@@ -157,7 +157,7 @@ def commands(target: Target) -> list[str]:
     if target.is_wasm:
         return ["node"]
     if target.is_bare:
-        return [*boards.TOOLS]
+        return [*boards.board_of(target).tools]
     if name == architecture(host_target()):
         return ["cc"]
     return [f"{name}-linux-gnu-gcc", f"qemu-{name}"]

@@ -1,8 +1,9 @@
 """Arithmetic of f32 and f64 in integers, as LLVM text, for processors that have none, and division of 64-bit integers.
 
 LLVM calls these functions by the names of the compiler's runtime library (libgcc, compiler-rt). Results are those of
-IEEE 754: rounded to nearest, ties to even, with subnormal numbers, infinities and signed zeros. A NaN is quiet, positive
-and without payload, as on RISC-V with floating point. Conversions to integers take the nearest limit of the type.
+IEEE 754: rounded to nearest, ties to even, with subnormal numbers, infinities and signed zeros. A NaN is quiet,
+positive and without payload, as on RISC-V with floating point. Conversions to integers take the nearest limit of the
+type.
 
 Functions are weak, so that a program may also link those of its compiler, which stand in other groups.
 """
@@ -47,7 +48,8 @@ class _Format:
             **{"sign_bit": -(1 << self.bits - 1), "magnitude": (1 << self.bits - 1) - 1, "last": self.bits - 1},
             **{"mantissa": self.mantissa, "implicit": 1 << self.mantissa, "fraction": (1 << self.mantissa) - 1},
             **{"bias": self.bias, "top": top, "below_top": top - 1, "infinity": top << self.mantissa},
-            **{"below_infinity": (top << self.mantissa) - 1, "below_bias": self.bias - 1},
+            **{"below_infinity": (top << self.mantissa) - 1, "normals": (top - 1) << self.mantissa},
+            **{"below_bias": self.bias - 1},
             **{"nan": (2 * top + 1) << self.mantissa - 1, "guard": self.guard, "spare": self.guard + 1},
             **{"below_half": (1 << self.guard - 1) - 1, "leading": 1 << self.bits - 2, "second": self.bits - 2},
         }
@@ -58,50 +60,84 @@ _SINGLE, _DOUBLE = _Format("float", "s", "f", 32, 23), _Format("double", "d", ""
 _END = 'attributes #0 = { nounwind "no-builtins" }\n'
 
 _COUNT = "declare {t} @llvm.ctlz.{t}({t}, i1)\n"
-_SHIFT = """\
-; A value over a power of two, of any size; the last bit is set where any was lost.
-define internal {u} @shifted.{u}({u} %value, {u} %by) alwaysinline #0 {{
-  %some = icmp ult {u} %by, {places}
-  br i1 %some, label %shift, label %far
-far:
-  %any = icmp ne {u} %value, 0
-  %little = zext i1 %any to {u}
-  ret {u} %little
-shift:
-  %high = lshr {u} %value, %by
-  %back = shl {u} %high, %by
-  %lost = icmp ne {u} %back, %value
-  %sticky = zext i1 %lost to {u}
-  %all = or {u} %high, %sticky
-  ret {u} %all
-}}
+
+
+def _shifted(result: str, value: str, by: str, t: str = "{t}", last: str = "{last}") -> str:
+    """Return the lines of a value over a power of two; the last bit is set where any was lost. The value has a bit of
+    0 at the top, which a shift beyond the type leaves."""
+    r = f"%{result}"
+    return f"""\
+  {r}.near = icmp ult {t} {by}, {last}
+  {r}.by = select i1 {r}.near, {t} {by}, {t} {last}
+  {r}.high = lshr {t} {value}, {r}.by
+  {r}.back = shl {t} {r}.high, {r}.by
+  {r}.lost = icmp ne {t} {r}.back, {value}
+  {r}.sticky = zext i1 {r}.lost to {t}
+  {r} = or {t} {r}.high, {r}.sticky
 """
-_ROUND = """\
-; The number with a sign, an exponent field before its range is known, and a mantissa with its leading bit in place.
-define internal {kind} @rounded({t} %sign, {t} %e, {t} %m) alwaysinline #0 {{
+
+
+def _normal(x: str) -> str:
+    """Return the lines of mantissa and exponent field of a normal number; ``%ax`` are the bits without the sign."""
+    return f"""\
+  %f{x} = lshr {{t}} %a{x}, {{mantissa}}
+  %low{x} = and {{t}} %a{x}, {{fraction}}
+  %w{x} = or {{t}} %low{x}, {{implicit}}
+"""
+
+
+def _any(x: str) -> str:
+    """Return the lines of mantissa and exponent field of a number that may be subnormal, whose field is below 1."""
+    return f"""\
+  %zeros{x} = call {{t}} @llvm.ctlz.{{t}}({{t}} %a{x}, i1 true)
+  %up{x} = sub {{t}} %zeros{x}, {{spare}}
+  %moved{x} = shl {{t}} %a{x}, %up{x}
+  %below{x} = sub {{t}} 1, %up{x}
+  %field{x} = lshr {{t}} %a{x}, {{mantissa}}
+  %part{x} = and {{t}} %a{x}, {{fraction}}
+  %with{x} = or {{t}} %part{x}, {{implicit}}
+  %small{x} = icmp eq {{t}} %field{x}, 0
+  %n{x} = select i1 %small{x}, {{t}} %moved{x}, {{t}} %with{x}
+  %g{x} = select i1 %small{x}, {{t}} %below{x}, {{t}} %field{x}
+"""
+
+
+def _joined(x: str) -> str:
+    """Return the lines of mantissa ``%mx`` and exponent field ``%ex`` after both kinds of numbers."""
+    return f"""\
+  %m{x} = phi {{t}} [ %w{x}, %normal ], [ %n{x}, %small ]
+  %e{x} = phi {{t}} [ %f{x}, %normal ], [ %g{x}, %small ]
+"""
+
+
+_ROUND = (
+    """\
+  ; A number with %sign, the exponent field %e before its range is known, and the mantissa %m in its place.
   %from_1 = sub {t} %e, 1
-  %ordinary = icmp ult {t} %from_1, {below_top}
-  br i1 %ordinary, label %pack, label %beyond
+  %in_range = icmp ult {t} %from_1, {below_top}
+  br i1 %in_range, label %pack, label %beyond
 beyond:
   %large = icmp sgt {t} %e, 0
-  br i1 %large, label %endless, label %small
-endless:
-  %infinite = or {t} %sign, {infinity}
-  %r0 = bitcast {t} %infinite to {kind}
-  ret {kind} %r0
-small:
-  %by = sub {t} 1, %e
-  %shifted = call {t} @shifted.{t}({t} %m, {t} %by)
+  br i1 %large, label %overflow, label %underflow
+overflow:
+  %infinite.bits = or {t} %sign, {infinity}
+  %infinite.r = bitcast {t} %infinite.bits to {kind}
+  ret {kind} %infinite.r
+underflow:
+  %by_field = sub {t} 1, %e
+"""
+    + _shifted("lowered", "%m", "%by_field")
+    + """\
   br label %pack
 pack:
   ; The implicit bit of a normal number adds one to the field.
-  %field = phi {t} [ %from_1, %0 ], [ 0, %small ]
-  %all = phi {t} [ %m, %0 ], [ %shifted, %small ]
+  %field = phi {t} [ %from_1, %round ], [ 0, %underflow ]
+  %all = phi {t} [ %m, %round ], [ %lowered, %underflow ]
   %kept = lshr {t} %all, {guard}
-  %odd = and {t} %kept, 1
-  %bias = add {t} %odd, {below_half}
-  %up = add {t} %all, %bias
-  %mantissa = lshr {t} %up, {guard}
+  %even = and {t} %kept, 1
+  %bias = add {t} %even, {below_half}
+  %rounded = add {t} %all, %bias
+  %mantissa = lshr {t} %rounded, {guard}
   %place = shl {t} %field, {mantissa}
   %number = add {t} %place, %mantissa
   %signed = or {t} %number, %sign
@@ -109,63 +145,72 @@ pack:
   ret {kind} %r
 }}
 """
-_PARTS = """\
-; A magnitude that is neither 0 nor infinite: the mantissa with the implicit bit, and the exponent field, below 1 for
-; subnormal numbers.
-define internal {{ {t}, {t} }} @parts({t} %a) alwaysinline #0 {{
-  %field = lshr {t} %a, {mantissa}
-  %low = and {t} %a, {fraction}
-  %with = or {t} %low, {implicit}
-  %normal = icmp ne {t} %field, 0
-  br i1 %normal, label %done, label %subnormal
-subnormal:
-  %zeros = call {t} @llvm.ctlz.{t}({t} %a, i1 true)
-  %by = sub {t} %zeros, {spare}
-  %moved = shl {t} %a, %by
-  %below = sub {t} 1, %by
-  br label %done
-done:
-  %m = phi {t} [ %with, %0 ], [ %moved, %subnormal ]
-  %e = phi {t} [ %field, %0 ], [ %below, %subnormal ]
-  %one = insertvalue {{ {t}, {t} }} poison, {t} %m, 0
-  %both = insertvalue {{ {t}, {t} }} %one, {t} %e, 1
-  ret {{ {t}, {t} }} %both
-}}
-"""
+)
+"""End of a function, from its block ``round`` on."""
 _OPERANDS = """\
   %bx = bitcast {kind} %x to {t}
   %by = bitcast {kind} %y to {t}
   %ax = and {t} %bx, {magnitude}
   %ay = and {t} %by, {magnitude}
+"""
+_FACTORS = (
+    """\
   %signs = xor {t} %bx, %by
   %sign = and {t} %signs, {sign_bit}
+  %from_x = sub {t} %ax, {implicit}
+  %from_y = sub {t} %ay, {implicit}
+  %normal_x = icmp ult {t} %from_x, {normals}
+  %normal_y = icmp ult {t} %from_y, {normals}
+  %usual = and i1 %normal_x, %normal_y
+  br i1 %usual, label %normal, label %unusual
+unusual:
+  ; Each operand may be 0, infinite or no number; others are subnormal or normal.
+  %less_x = sub {t} %ax, 1
+  %less_y = sub {t} %ay, 1
+  %number_x = icmp ult {t} %less_x, {below_infinity}
+  %number_y = icmp ult {t} %less_y, {below_infinity}
+  %numbers = and i1 %number_x, %number_y
+  br i1 %numbers, label %small, label %special
+small:
 """
-_EXCEPT = """\
-  ; Neither operand may be 0, infinite or no number.
-  %lx = sub {t} %ax, 1
-  %ly = sub {t} %ay, 1
-  %inx = icmp ult {t} %lx, {below_infinity}
-  %iny = icmp ult {t} %ly, {below_infinity}
-  %usual = and i1 %inx, %iny
-  br i1 %usual, label %finite, label %special
+    + _any("x")
+    + _any("y")
+    + """\
+  br label %join
+normal:
 """
-_FACTORS = """\
-finite:
-  %px = call {{ {t}, {t} }} @parts({t} %ax)
-  %py = call {{ {t}, {t} }} @parts({t} %ay)
-  %mx = extractvalue {{ {t}, {t} }} %px, 0
-  %ex = extractvalue {{ {t}, {t} }} %px, 1
-  %my = extractvalue {{ {t}, {t} }} %py, 0
-  %ey = extractvalue {{ {t}, {t} }} %py, 1
+    + _normal("x")
+    + _normal("y")
+    + """\
+  br label %join
+join:
+"""
+    + _joined("x")
+    + _joined("y")
+)
+"""Signs, mantissas and exponents of two operands that are multiplied or divided; others go to the block ``special``."""
+_WHOLE_PRODUCT = """\
+  ; The leading bit of the upper half is the second or third highest.
+  %highx = shl {t} %mx, {spare}
+  %highy = shl {t} %my, {guard}
+  %widex = zext {t} %highx to {wide}
+  %widey = zext {t} %highy to {wide}
+  %product = mul {wide} %widex, %widey
+  %upper = lshr {wide} %product, {bits}
+  %ph = trunc {wide} %upper to {t}
+  %pl = trunc {wide} %product to {t}
+  %exponents = add {t} %ex, %ey
+  %ep = sub {t} %exponents, {below_bias}
 """
 _SPECIAL = """\
   %with_zero = select i1 %endless, {t} {infinity}, {t} 0
   %exact = or {t} %with_zero, %sign
-  %special.r = select i1 %invalid, {t} {nan}, {t} %exact
-  %r0 = bitcast {t} %special.r to {kind}
-  ret {kind} %r0
+  %special.bits = select i1 %invalid, {t} {nan}, {t} %exact
+  %special.r = bitcast {t} %special.bits to {kind}
+  ret {kind} %special.r
 """
-_SUM = """\
+_SUM = (
+    """\
   %bx = bitcast {kind} %x to {t}
   %of_y = bitcast {kind} %y to {t}
   %by = xor {t} %of_y, {flip}
@@ -185,10 +230,9 @@ special:
   %equal = icmp eq {t} %a, %b
   %opposite = and i1 %equal, %differ
   %invalid = or i1 %no_number, %opposite
-  %infinite = or {t} %a, %sign
-  %none = select i1 %invalid, {t} {nan}, {t} %infinite
-  %r0 = bitcast {t} %none to {kind}
-  ret {kind} %r0
+"""
+    + _SPECIAL
+    + """\
 finite:
   %fa = lshr {t} %a, {mantissa}
   %fb = lshr {t} %b, {mantissa}
@@ -205,21 +249,25 @@ finite:
   %ma = shl {t} %ua, {guard}
   %mb0 = shl {t} %ub, {guard}
   %distance = sub {t} %ea, %eb
-  %mb = call {t} @shifted.{t}({t} %mb0, {t} %distance)
+"""
+    + _shifted("mb", "%mb0", "%distance")
+    + """\
   br i1 %differ, label %subtract, label %add
 add:
+  ; A sum may take the highest bit, and is halved then.
   %sum = add {t} %ma, %mb
-  %carries = icmp slt {t} %sum, 0
-  br i1 %carries, label %halve, label %check
-halve:
-  %half = call {t} @shifted.{t}({t} %sum, {t} 1)
-  %next = add {t} %ea, 1
-  br label %round
+  %carries = lshr {t} %sum, {last}
+  %out = and {t} %sum, %carries
+  %half = lshr {t} %sum, %carries
+  %m.sum = or {t} %half, %out
+  %e.sum = add {t} %ea, %carries
+  br label %check
 subtract:
   %difference = sub {t} %ma, %mb
   br label %check
 check:
-  %m0 = phi {t} [ %sum, %add ], [ %difference, %subtract ]
+  %m0 = phi {t} [ %m.sum, %add ], [ %difference, %subtract ]
+  %e0 = phi {t} [ %e.sum, %add ], [ %ea, %subtract ]
   %in_place = icmp uge {t} %m0, {leading}
   br i1 %in_place, label %round, label %low
 low:
@@ -228,25 +276,33 @@ low:
 nothing:
   ; Equal numbers of other signs are +0, but -0 and -0 are -0.
   %of_zero = select i1 %differ, {t} 0, {t} %sign
-  %r1 = bitcast {t} %of_zero to {kind}
-  ret {kind} %r1
+  %zero.r = bitcast {t} %of_zero to {kind}
+  ret {kind} %zero.r
 normalize:
   %zeros = call {t} @llvm.ctlz.{t}({t} %m0, i1 true)
   %up = sub {t} %zeros, 1
   %moved = shl {t} %m0, %up
-  %lower = sub {t} %ea, %up
+  %lower = sub {t} %e0, %up
   br label %round
 round:
-  %m = phi {t} [ %half, %halve ], [ %m0, %check ], [ %moved, %normalize ]
-  %e = phi {t} [ %next, %halve ], [ %ea, %check ], [ %lower, %normalize ]
-  %r = call {kind} @rounded({t} %sign, {t} %e, {t} %m)
-  ret {kind} %r
-}}
+  %m = phi {t} [ %m0, %check ], [ %moved, %normalize ]
+  %e = phi {t} [ %e0, %check ], [ %lower, %normalize ]
 """
+    + _ROUND
+)
 _PRODUCT = (
     _OPERANDS
-    + _EXCEPT
+    + _FACTORS
+    + _WHOLE_PRODUCT
     + """\
+  %any = icmp ne {t} %pl, 0
+  %sticky = zext i1 %any to {t}
+  %short = icmp ult {t} %ph, {leading}
+  %fewer = zext i1 %short to {t}
+  %moved = shl {t} %ph, %fewer
+  %e = sub {t} %ep, %fewer
+  %m = or {t} %moved, %sticky
+  br label %round
 special:
   %swaps = icmp ugt {t} %ay, %ax
   %a = select i1 %swaps, {t} %ay, {t} %ax
@@ -258,46 +314,11 @@ special:
   %invalid = or i1 %no_number, %of_zero
 """
     + _SPECIAL
-    + _FACTORS
-    + """\
-  ; The leading bit of the upper half is the second or third highest.
-  %nx = shl {t} %mx, {spare}
-  %ny = shl {t} %my, {guard}
-  %wx = zext {t} %nx to {wide}
-  %wy = zext {t} %ny to {wide}
-  %product = mul {wide} %wx, %wy
-  %upper = lshr {wide} %product, {bits}
-  %high = trunc {wide} %upper to {t}
-  %low = trunc {wide} %product to {t}
-  %any = icmp ne {t} %low, 0
-  %sticky = zext i1 %any to {t}
-  %sum = add {t} %ex, %ey
-  %e0 = sub {t} %sum, {below_bias}
-  %below = icmp ult {t} %high, {leading}
-  %fewer = zext i1 %below to {t}
-  %moved = shl {t} %high, %fewer
-  %e = sub {t} %e0, %fewer
-  %m = or {t} %moved, %sticky
-  %r = call {kind} @rounded({t} %sign, {t} %e, {t} %m)
-  ret {kind} %r
-}}
-"""
+    + "round:\n"
+    + _ROUND
 )
 _QUOTIENT = (
     _OPERANDS
-    + _EXCEPT
-    + """\
-special:
-  %nox = icmp ugt {t} %ax, {infinity}
-  %noy = icmp ugt {t} %ay, {infinity}
-  %alike = icmp eq {t} %ax, %ay
-  %no_number = or i1 %nox, %noy
-  %invalid = or i1 %no_number, %alike
-  %endx = icmp eq {t} %ax, {infinity}
-  %zeroy = icmp eq {t} %ay, 0
-  %endless = or i1 %endx, %zeroy
-"""
-    + _SPECIAL
     + _FACTORS
     + """\
   %distance = sub {t} %ex, %ey
@@ -313,10 +334,20 @@ special:
   %sticky = zext i1 %any to {t}
   %placed = shl {t} %quotient.{count}, {unused}
   %m = or {t} %placed, %sticky
-  %r = call {kind} @rounded({t} %sign, {t} %e, {t} %m)
-  ret {kind} %r
-}}
+  br label %round
+special:
+  %nox = icmp ugt {t} %ax, {infinity}
+  %noy = icmp ugt {t} %ay, {infinity}
+  %alike = icmp eq {t} %ax, %ay
+  %no_number = or i1 %nox, %noy
+  %invalid = or i1 %no_number, %alike
+  %endx = icmp eq {t} %ax, {infinity}
+  %zeroy = icmp eq {t} %ay, 0
+  %endless = or i1 %endx, %zeroy
 """
+    + _SPECIAL
+    + "round:\n"
+    + _ROUND
 )
 _STEP = """\
   %shifted.{i} = shl {t} %rest.{i}, {spare}
@@ -325,31 +356,32 @@ _STEP = """\
   %rest.{next} = sub {t} %shifted.{i}, %times.{i}
   %before.{i} = shl {t} {quotient}, {spare}
   %quotient.{next} = or {t} %before.{i}, %digit.{i}"""
-_ROOT = """\
+_ROOT = (
+    """\
   %b = bitcast {kind} %x to {t}
-  %a = and {t} %b, {magnitude}
+  %ax = and {t} %b, {magnitude}
   %below = sub {t} %b, 1
   %usual = icmp ult {t} %below, {below_infinity}
   br i1 %usual, label %finite, label %special
 special:
-  %zero = icmp eq {t} %a, 0
+  %zero = icmp eq {t} %ax, 0
   %infinite = icmp eq {t} %b, {infinity}
   %same = or i1 %zero, %infinite
-  %special.r = select i1 %same, {t} %b, {t} {nan}
-  %r0 = bitcast {t} %special.r to {kind}
-  ret {kind} %r0
+  %special.bits = select i1 %same, {t} %b, {t} {nan}
+  %special.r = bitcast {t} %special.bits to {kind}
+  ret {kind} %special.r
 finite:
-  %p = call {{ {t}, {t} }} @parts({t} %a)
-  %m0 = extractvalue {{ {t}, {t} }} %p, 0
-  %e0 = extractvalue {{ {t}, {t} }} %p, 1
+"""
+    + _any("x")
+    + """\
   ; The exponent of x becomes even. Each step finds a bit of the root: twice the root so far and the bit is what the
   ; rest must hold, which is doubled after each step.
-  %unbiased = sub {t} %e0, {bias}
+  %unbiased = sub {t} %gx, {bias}
   %odd = and {t} %unbiased, 1
-  %number = shl {t} %m0, %odd
+  %radicand = shl {t} %nx, %odd
   %halved = ashr {t} %unbiased, 1
   %e = add {t} %halved, {bias}
-  %first = shl {t} %number, 1
+  %first = shl {t} %radicand, 1
   br label %step
 step:
   %bit = phi {t} [ {first_bit}, %finite ], [ %next_bit, %step ]
@@ -368,125 +400,206 @@ step:
   %doubled = shl {t} %rest.next, 1
   %next_bit = lshr {t} %bit, 1
   %done = icmp eq {t} %next_bit, 0
-  br i1 %done, label %round, label %step
-round:
+  br i1 %done, label %found, label %step
+found:
   %any = icmp ne {t} %doubled, 0
   %sticky = zext i1 %any to {t}
   %placed = shl {t} %root.next, {root_place}
   %m = or {t} %placed, %sticky
-  %r = call {kind} @rounded({t} 0, {t} %e, {t} %m)
-  ret {kind} %r
-}}
+  %sign = and {t} %b, {sign_bit}
+  br label %round
+round:
 """
+    + _ROUND
+)
 _MULTIPLY_ADD = (
     _OPERANDS
     + """\
   %bz = bitcast {kind} %z to {t}
   %az = and {t} %bz, {magnitude}
 """
-    + _EXCEPT
-    + """\
-special:
-  %p = fmul {kind} %x, %y
-  %s = fadd {kind} %p, %z
-  ret {kind} %s
-endless:
-  %same = fadd {kind} %z, %z
-  ret {kind} %same
-"""
     + _FACTORS
+    + _WHOLE_PRODUCT
     + """\
   %endz = icmp uge {t} %az, {infinity}
-  br i1 %endz, label %endless, label %exact
-exact:
-  ; The product has its leading bit at one of two places, the term at the upper one; above is room for a sum.
-  %nx = shl {t} %mx, {guard}
-  %ny = shl {t} %my, {guard}
-  %wx = zext {t} %nx to {wide}
-  %wy = zext {t} %ny to {wide}
-  %half = mul {wide} %wx, %wy
-  %product = shl {wide} %half, 1
-  %sum_e = add {t} %ex, %ey
-  %ep = sub {t} %sum_e, {below_bias}
+  br i1 %endz, label %term_alone, label %align
+term_alone:
+  %no_term = icmp ugt {t} %az, {infinity}
+  %term.bits = select i1 %no_term, {t} {nan}, {t} %bz
+  %term.r = bitcast {t} %term.bits to {kind}
+  ret {kind} %term.r
+align:
+  ; The term has its leading bit at the second highest place of the upper of two words; above is room for a sum.
   %fz = lshr {t} %az, {mantissa}
   %lz = and {t} %az, {fraction}
   %withz = or {t} %lz, {implicit}
   %smallz = icmp eq {t} %fz, 0
   %mz = select i1 %smallz, {t} %lz, {t} %withz
   %ez = select i1 %smallz, {t} 1, {t} %fz
-  %nz = shl {t} %mz, {guard}
-  %wz = zext {t} %nz to {wide}
-  %term = shl {wide} %wz, {bits}
+  %zh = shl {t} %mz, {guard}
   %d = sub {t} %ep, %ez
-  %less = icmp slt {t} %d, 0
-  br i1 %less, label %lower_product, label %lower_term
-lower_product:
-  %minus = sub {t} 0, %d
-  %by_p = zext {t} %minus to {wide}
-  %less_p = call {wide} @shifted.{wide}({wide} %product, {wide} %by_p)
-  br label %join
+  %lower = icmp slt {t} %d, 0
+  br i1 %lower, label %lower_product, label %lower_term
 lower_term:
-  %by_z = zext {t} %d to {wide}
-  %less_z = call {wide} @shifted.{wide}({wide} %term, {wide} %by_z)
-  br label %join
-join:
-  %vp = phi {wide} [ %less_p, %lower_product ], [ %product, %lower_term ]
-  %vz = phi {wide} [ %term, %lower_product ], [ %less_z, %lower_term ]
-  %e0 = phi {t} [ %ez, %lower_product ], [ %ep, %lower_term ]
+  %near = icmp ult {t} %d, {bits}
+  br i1 %near, label %term_near, label %term_far
+term_near:
+  ; The guard bits of the term are 0, and go to the lower word with others: none is lost.
+  %zh.n = lshr {t} %zh, %d
+  %back = sub {t} {last}, %d
+  %zh.2 = shl {t} %zh, 1
+  %zl.n = shl {t} %zh.2, %back
+  br label %combine
+term_far:
+  %word_d = sub {t} %d, {bits}
+"""
+    + _shifted("zl.f", "%zh", "%word_d")
+    + """\
+  br label %combine
+lower_product:
+  %by_p = sub {t} 0, %d
+  %near_p = icmp ult {t} %by_p, {bits}
+  br i1 %near_p, label %product_near, label %product_far
+product_near:
+  %back_p = sub {t} {last}, %by_p
+  %ph.n = lshr {t} %ph, %by_p
+  %ph.2 = shl {t} %ph, 1
+  %into = shl {t} %ph.2, %back_p
+  %pl.s = lshr {t} %pl, %by_p
+  %pl.2 = shl {t} %pl, 1
+  %gone_p = shl {t} %pl.2, %back_p
+  %lost_p = icmp ne {t} %gone_p, 0
+  %sticky_p = zext i1 %lost_p to {t}
+  %both_p = or {t} %into, %pl.s
+  %pl.n = or {t} %both_p, %sticky_p
+  br label %combine
+product_far:
+  %word_p = sub {t} %by_p, {bits}
+"""
+    + _shifted("ph.f", "%ph", "%word_p")
+    + """\
+  %low_p = icmp ne {t} %pl, 0
+  %sticky_f = zext i1 %low_p to {t}
+  %pl.f = or {t} %ph.f, %sticky_f
+  br label %combine
+combine:
+  %vh = phi {t} [ %ph, %term_near ], [ %ph, %term_far ], [ %ph.n, %product_near ], [ 0, %product_far ]
+  %vl = phi {t} [ %pl, %term_near ], [ %pl, %term_far ], [ %pl.n, %product_near ], [ %pl.f, %product_far ]
+  %th = phi {t} [ %zh.n, %term_near ], [ 0, %term_far ], [ %zh, %product_near ], [ %zh, %product_far ]
+  %tl = phi {t} [ %zl.n, %term_near ], [ %zl.f, %term_far ], [ 0, %product_near ], [ 0, %product_far ]
+  %e0 = phi {t} [ %ep, %term_near ], [ %ep, %term_far ], [ %ez, %product_near ], [ %ez, %product_far ]
   %with_z = xor {t} %sign, %bz
   %differ = icmp slt {t} %with_z, 0
   br i1 %differ, label %subtract, label %add
 add:
-  %added = add {wide} %vp, %vz
-  br label %normalize
+  %sl = add {t} %vl, %tl
+  %carry0 = icmp ult {t} %sl, %vl
+  %carry = zext i1 %carry0 to {t}
+  %sh0 = add {t} %vh, %th
+  %sh = add {t} %sh0, %carry
+  br label %check
 subtract:
-  %difference = sub {wide} %vp, %vz
-  %negative = icmp slt {wide} %difference, 0
-  %opposite = sub {wide} 0, %difference
-  %absolute = select i1 %negative, {wide} %opposite, {wide} %difference
-  %signz = and {t} %bz, {sign_bit}
-  %larger = select i1 %negative, {t} %signz, {t} %sign
-  %gone = icmp eq {wide} %difference, 0
-  br i1 %gone, label %nothing, label %normalize
-nothing:
-  ret {kind} 0.0
-normalize:
-  %total = phi {wide} [ %added, %add ], [ %absolute, %subtract ]
-  %sign.r = phi {t} [ %sign, %add ], [ %larger, %subtract ]
-  %top0 = lshr {wide} %total, {bits}
-  %top = trunc {wide} %top0 to {t}
-  %low0 = trunc {wide} %total to {t}
-  %in_place = icmp uge {t} %top, {leading}
-  br i1 %in_place, label %carry, label %lift
-carry:
+  %dl = sub {t} %vl, %tl
+  %borrow0 = icmp ult {t} %vl, %tl
+  %borrow = zext i1 %borrow0 to {t}
+  %dh0 = sub {t} %vh, %th
+  %dh = sub {t} %dh0, %borrow
+  %negative = icmp slt {t} %dh, 0
+  br i1 %negative, label %turn, label %check
+turn:
+  %nl = sub {t} 0, %dl
+  %some = icmp ne {t} %dl, 0
+  %less1 = sext i1 %some to {t}
+  %nh0 = sub {t} 0, %dh
+  %nh = add {t} %nh0, %less1
+  %sign.z = and {t} %bz, {sign_bit}
+  br label %check
+check:
+  %high = phi {t} [ %sh, %add ], [ %dh, %subtract ], [ %nh, %turn ]
+  %low = phi {t} [ %sl, %add ], [ %dl, %subtract ], [ %nl, %turn ]
+  %sign.0 = phi {t} [ %sign, %add ], [ %sign, %subtract ], [ %sign.z, %turn ]
+  %in_place = icmp uge {t} %high, {leading}
+  br i1 %in_place, label %halve, label %double
+halve:
   ; A sum may take the highest bit.
-  %carries = lshr {t} %top, {last}
-  %out = and {t} %top, %carries
-  %top.c = lshr {t} %top, %carries
-  %low.c = or {t} %low0, %out
-  %e.c = add {t} %e0, %carries
-  br label %round
-lift:
-  %zeros0 = call {wide} @llvm.ctlz.{wide}({wide} %total, i1 true)
-  %up0 = sub {wide} %zeros0, 1
-  %lifted = shl {wide} %total, %up0
-  %up = trunc {wide} %up0 to {t}
-  %e.l = sub {t} %e0, %up
-  %top1 = lshr {wide} %lifted, {bits}
-  %top.l = trunc {wide} %top1 to {t}
-  %low.l = trunc {wide} %lifted to {t}
-  br label %round
-round:
-  %high = phi {t} [ %top.c, %carry ], [ %top.l, %lift ]
-  %low = phi {t} [ %low.c, %carry ], [ %low.l, %lift ]
-  %e = phi {t} [ %e.c, %carry ], [ %e.l, %lift ]
-  %any = icmp ne {t} %low, 0
+  %carries = lshr {t} %high, {last}
+  %out = and {t} %high, %carries
+  %high.h = lshr {t} %high, %carries
+  %low.h = or {t} %low, %out
+  %e.h = add {t} %e0, %carries
+  br label %finish
+double:
+  ; One place is missing most often.
+  %low.top = lshr {t} %low, {last}
+  %high.2 = shl {t} %high, 1
+  %high.d = or {t} %high.2, %low.top
+  %low.d = shl {t} %low, 1
+  %e.d = sub {t} %e0, 1
+  %now = icmp uge {t} %high.d, {leading}
+  br i1 %now, label %finish, label %further
+further:
+  %upper_some = icmp ne {t} %high.d, 0
+  br i1 %upper_some, label %some_places, label %word_up
+word_up:
+  %nothing = icmp eq {t} %low.d, 0
+  br i1 %nothing, label %gone, label %lift_word
+gone:
+  ret {kind} 0.0
+lift_word:
+  %zeros.w = call {t} @llvm.ctlz.{t}({t} %low.d, i1 true)
+  %high.w0 = shl {t} %low.d, %zeros.w
+  %high.w = lshr {t} %high.w0, 1
+  %low.w = and {t} %high.w0, 1
+  %places.w = add {t} %zeros.w, {last}
+  %e.w = sub {t} %e.d, %places.w
+  br label %finish
+some_places:
+  %zeros.s = call {t} @llvm.ctlz.{t}({t} %high.d, i1 true)
+  %places.s = sub {t} %zeros.s, 1
+  %back.s = sub {t} {bits}, %places.s
+  %high.s0 = shl {t} %high.d, %places.s
+  %from_low = lshr {t} %low.d, %back.s
+  %high.s = or {t} %high.s0, %from_low
+  %low.s = shl {t} %low.d, %places.s
+  %e.s = sub {t} %e.d, %places.s
+  br label %finish
+finish:
+  %top = phi {t} [ %high.h, %halve ], [ %high.d, %double ], [ %high.w, %lift_word ], [ %high.s, %some_places ]
+  %rest = phi {t} [ %low.h, %halve ], [ %low.d, %double ], [ %low.w, %lift_word ], [ %low.s, %some_places ]
+  %e = phi {t} [ %e.h, %halve ], [ %e.d, %double ], [ %e.w, %lift_word ], [ %e.s, %some_places ]
+  %any = icmp ne {t} %rest, 0
   %sticky = zext i1 %any to {t}
-  %m = or {t} %high, %sticky
-  %r = call {kind} @rounded({t} %sign.r, {t} %e, {t} %m)
-  ret {kind} %r
-}}
+  %m = or {t} %top, %sticky
+  br label %round
+special:
+  ; A product that is 0, infinite or no number, and a term of any kind.
+  %swaps = icmp ugt {t} %ay, %ax
+  %a = select i1 %swaps, {t} %ay, {t} %ax
+  %b = select i1 %swaps, {t} %ax, {t} %ay
+  %no_factor = icmp ugt {t} %a, {infinity}
+  %no_z = icmp ugt {t} %az, {infinity}
+  %endless = icmp eq {t} %a, {infinity}
+  %endless_z = icmp eq {t} %az, {infinity}
+  %zero = icmp eq {t} %b, 0
+  %zero_z = icmp eq {t} %az, 0
+  %signs_z = xor {t} %sign, %bz
+  %opposite = icmp slt {t} %signs_z, 0
+  %of_zero = and i1 %endless, %zero
+  %ends = and i1 %endless, %endless_z
+  %difference = and i1 %ends, %opposite
+  %invalid0 = or i1 %no_factor, %no_z
+  %invalid1 = or i1 %of_zero, %difference
+  %invalid = or i1 %invalid0, %invalid1
+  %infinite = or {t} %sign, {infinity}
+  %zeros = and {t} %sign, %bz
+  %of_term = select i1 %zero_z, {t} %zeros, {t} %bz
+  %exact = select i1 %endless, {t} %infinite, {t} %of_term
+  %special.bits = select i1 %invalid, {t} {nan}, {t} %exact
+  %special.r = bitcast {t} %special.bits to {kind}
+  ret {kind} %special.r
+round:
 """
+    + _ROUND.replace("%sign,", "%sign.0,").replace("%sign\n", "%sign.0\n")
 )
 _COMPARE = """\
   %bx = bitcast {kind} %x to {t}
@@ -557,7 +670,8 @@ give:
   ret {integer} %r
 }}
 """
-_FROM_INTEGER = """\
+_FROM_INTEGER = (
+    """\
   %mask = {sign}
   %flipped = xor {integer} %x, %mask
   %magnitude = sub {integer} %flipped, %mask
@@ -570,40 +684,44 @@ some:
   %zeros = call {work} @llvm.ctlz.{work}({work} %a, i1 true)
   %lifted = shl {work} %a, %zeros
   %e0 = sub {work} {first}, %zeros
-  %placed = call {work} @shifted.{work}({work} %lifted, {work} {down})
+"""
+    + _shifted("placed", "%lifted", "{down}", "{work}", "{work_last}")
+    + """\
   %m = {narrow} {work} %placed to {t}
   %e = {narrow} {work} %e0 to {t}
   %negative = icmp ne {integer} %mask, 0
   %sign = select i1 %negative, {t} {sign_bit}, {t} 0
-  %r = call {kind} @rounded({t} %sign, {t} %e, {t} %m)
-  ret {kind} %r
-}}
+  br label %round
+round:
 """
-_EXTEND = """\
+    + _ROUND
+)
+_EXTEND = (
+    """\
   %b = bitcast float %x to i32
-  %a = and i32 %b, 2147483647
+  %ax = and i32 %b, 2147483647
   %wide = zext i32 %b to i64
   %upper = shl i64 %wide, 32
   %sign = and i64 %upper, -9223372036854775808
-  %less = sub i32 %a, 1
+  %less = sub i32 %ax, 1
   %usual = icmp ult i32 %less, {below_infinity}
   br i1 %usual, label %finite, label %special
 special:
-  %endless = icmp eq i32 %a, {infinity}
-  %no_number = icmp ugt i32 %a, {infinity}
+  %endless = icmp eq i32 %ax, {infinity}
+  %no_number = icmp ugt i32 %ax, {infinity}
   %zero_or_infinite = select i1 %endless, i64 9218868437227405312, i64 0
   %exact = or i64 %zero_or_infinite, %sign
   %special.r = select i1 %no_number, i64 9221120237041090560, i64 %exact
   %r0 = bitcast i64 %special.r to double
   ret double %r0
 finite:
-  %p = call {{ i32, i32 }} @parts(i32 %a)
-  %m0 = extractvalue {{ i32, i32 }} %p, 0
-  %e0 = extractvalue {{ i32, i32 }} %p, 1
+"""
+    + _any("x")
+    + """\
   ; The implicit bit adds one to the field.
-  %e1 = add i32 %e0, 895
+  %e1 = add i32 %gx, 895
   %e = zext i32 %e1 to i64
-  %m1 = zext i32 %m0 to i64
+  %m1 = zext i32 %nx to i64
   %m = shl i64 %m1, 29
   %place = shl i64 %e, 52
   %number = add i64 %place, %m
@@ -612,7 +730,9 @@ finite:
   ret double %r
 }}
 """
-_TRUNCATE = """\
+)
+_TRUNCATE = (
+    """\
   %b = bitcast double %x to i64
   %upper = lshr i64 %b, 32
   %word = trunc i64 %upper to i32
@@ -630,15 +750,18 @@ finite:
   ; Subnormal numbers are far below the smallest f32 with the implicit bit too.
   %fraction = and i64 %a, 4503599627370495
   %m0 = or i64 %fraction, 4503599627370496
-  %m1 = call i64 @shifted.i64(i64 %m0, i64 22)
+"""
+    + _shifted("m1", "%m0", "22", "i64", "63")
+    + """\
   %m = trunc i64 %m1 to i32
   %field0 = lshr i64 %a, 52
-  %field = trunc i64 %field0 to i32
-  %e = sub i32 %field, 896
-  %r = call float @rounded(i32 %sign, i32 %e, i32 %m)
-  ret float %r
-}}
+  %field1 = trunc i64 %field0 to i32
+  %e = sub i32 %field1, 896
+  br label %round
+round:
 """
+    + _ROUND
+)
 _DIVIDE = """\
 declare i64 @llvm.ctlz.i64(i64, i1)
 ; Quotient and rest, by one bit after the other where a number has more than 32 bits.
@@ -715,33 +838,24 @@ def _function(name: str, result: str, arguments: str, body: str, before: str = "
     return {name: f"{before}{head}{body}{_END}"}
 
 
-def _declared(*integers: str) -> str:
-    """Return the declarations and functions for integer types."""
-    return "".join(_COUNT.format(t=t) + _SHIFT.format(u=t, places=t[1:]) for t in dict.fromkeys(integers))
-
-
 def _arithmetic(f: _Format) -> dict[str, str]:
     names = dict(f.names)
-    kind, t, wide = f.kind, f"i{f.bits}", f"i{2 * f.bits}"
-    rounded, parts = _ROUND.format(**names), _PARTS.format(**names)
+    kind, count = f.kind, _COUNT.format(**names)
     steps = -(-(f.mantissa + 1) // (f.guard + 1))
-    division = [
-        _STEP.format(i=i, next=i + 1, quotient=f"%quotient.{i}" if i else "1", **names) for i in range(steps)
-    ]
+    division = [_STEP.format(i=i, next=i + 1, quotient=f"%quotient.{i}" if i else "1", **names) for i in range(steps)]
     names |= {"steps": "\n".join(division), "count": steps, "unused": f.bits - 2 - steps * (f.guard + 1)}
     names |= {"first_bit": 2 << f.mantissa, "root_place": f.guard - 1}
     two, three = f"{kind} %x, {kind} %y", f"{kind} %x, {kind} %y, {kind} %z"
     texts = dict[str, str]()
     for name, flip in (("add", 0), ("sub", names["sign_bit"])):
-        texts |= _function(f"__{name}{f.letter}f3", kind, two, _SUM.format(flip=flip, **names), _declared(t) + rounded)
+        texts |= _function(f"__{name}{f.letter}f3", kind, two, _SUM.format(flip=flip, **names), count)
     for name, arguments, body in (
         (f"__mul{f.letter}f3", two, _PRODUCT),
         (f"__div{f.letter}f3", two, _QUOTIENT),
         (f"sqrt{f.suffix}", f"{kind} %x", _ROOT),
         (f"fma{f.suffix}", three, _MULTIPLY_ADD),
     ):
-        before = _declared(*(t, wide) if body is _MULTIPLY_ADD else (t,)) + rounded + parts
-        texts |= _function(name, kind, arguments, body.format(**names), before)
+        texts |= _function(name, kind, arguments, body.format(**names), count)
     for name, none, ordered in (
         *((name, 1, "%order") for name in ("eq", "ne", "lt", "le")),
         *((name, -1, "%order") for name in ("gt", "ge")),
@@ -755,7 +869,7 @@ def _arithmetic(f: _Format) -> dict[str, str]:
 def _conversions(f: _Format, bits: int) -> dict[str, str]:
     """Return the conversions between a format and integers, signed and unsigned."""
     texts, integer, t, work = dict[str, str](), f"i{bits}", f"i{f.bits}", f"i{max(bits, f.bits)}"
-    letters, rounded = "sd"[bits > 32] + "i", _ROUND.format(**f.names)
+    letters, count = "sd"[bits > 32] + "i", _COUNT.format(t=work)
     for unsigned in (False, True):
         limits = (0, -1) if unsigned else (-(1 << bits - 1), (1 << bits - 1) - 1)
         body = _TO_INTEGER.format(
@@ -779,10 +893,11 @@ def _conversions(f: _Format, bits: int) -> dict[str, str]:
             sign=f"and {integer} %x, 0" if unsigned else f"ashr {integer} %x, {bits - 1}",
             first=f.bias + max(bits, f.bits) - 1,
             down=max(bits, f.bits) - f.bits + 1,
+            work_last=max(bits, f.bits) - 1,
             **f.names,
         )
         name = f"__float{'un' if unsigned else ''}{letters}{f.letter}f"
-        texts |= _function(name, f.kind, f"{integer} %x", body, _declared(t, work) + rounded)
+        texts |= _function(name, f.kind, f"{integer} %x", body, count)
     return texts
 
 
@@ -797,10 +912,8 @@ def _division() -> dict[str, str]:
 
 def _between() -> dict[str, str]:
     names = _SINGLE.names
-    before = _declared("i32") + _PARTS.format(**names)
-    texts = _function("__extendsfdf2", "double", "float %x", _EXTEND.format(**names), before)
-    before = _declared("i32", "i64") + _ROUND.format(**names)
-    return texts | _function("__truncdfsf2", "float", "double %x", _TRUNCATE.format(**names), before)
+    texts = _function("__extendsfdf2", "double", "float %x", _EXTEND.format(**names), _COUNT.format(**names))
+    return texts | _function("__truncdfsf2", "float", "double %x", _TRUNCATE.format(**names))
 
 
 TEXTS: Mapping[str, str] = {

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.codegen.boards import BOARDS, TOOLS, build_program, run_program
+from tools.codegen.boards import BOARDS, build_program, run_program
 
 WORD = """
 #include "board.h"
@@ -17,7 +17,12 @@ int main(void) { print(word); return 0; }
 """
 FAULT = """
 #include "board.h"
-int main(void) { __asm__ volatile("udf #0"); return 0; }
+#ifdef __riscv
+#define UNDEFINED "unimp"
+#else
+#define UNDEFINED "udf #0"
+#endif
+int main(void) { __asm__ volatile(UNDEFINED); return 0; }
 """
 ERROR = """
 #include "board.h"
@@ -27,7 +32,7 @@ int main(void) { return 1; }
 
 def run(text: str, target: str, folder: Path) -> str:
     """Return what a C program prints on a board."""
-    for tool in TOOLS:
+    for tool in BOARDS[target].tools:
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is not installed")
     (folder / "main.c").write_text(text)
@@ -40,7 +45,8 @@ def test_data_have_their_values_when_a_program_starts(target: str, tmp_path: Pat
     assert run(WORD, target, tmp_path) == "1234abcd\n"
 
 
+@pytest.mark.parametrize("target", ["cortex-m4", "rv32imc"])
 @pytest.mark.parametrize("text", [FAULT, ERROR])
-def test_a_fault_and_a_result_of_main_other_than_0_are_errors(text: str, tmp_path: Path):
+def test_a_fault_and_a_result_of_main_other_than_0_are_errors(text: str, target: str, tmp_path: Path):
     with pytest.raises(subprocess.CalledProcessError):
-        run(text, "cortex-m4", tmp_path)
+        run(text, target, tmp_path)

@@ -8,16 +8,18 @@ from graphc.c_library.sections import fill
 from graphc.c_library.system import Linking, System
 from graphc.codegen.link.archive import write_archive
 from graphc.codegen.link.elf32 import read_contents
+from graphc.compiler.linking import builtins_for
 
 
 def _link(linking: Linking) -> dict[str, bytes]:
     """Return the archive of the object files and of the functions supplied for them.
 
-    Other undefined functions are those of the compiler's runtime library: arithmetic in f64, quotients in 64 bits,
-    copies of memory.
+    Other undefined functions are copies of memory and, on Arm, those of the compiler's runtime library: arithmetic in
+    f64, quotients in 64 bits.
     """
     members = {f"{linking.plan.name}_{number}.o": code for number, code in enumerate(linking.objects)}
-    functions = supplied(linking.objects, linking.supply)
+    # NOTE: the functions of memory that graphc has take sizes of 64 bits; callers here pass 32.
+    functions = supplied(linking.objects, builtins_for(linking.target))
     return {"a": write_archive(members | {f"{symbol}.o": code for symbol, code in functions.items()})}
 
 

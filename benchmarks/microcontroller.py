@@ -1,7 +1,7 @@
 """Microcontrollers: flash, memory and instructions of nets on an emulated board, beside C code of another compiler.
 
-``python -m benchmarks.microcontroller [--target NAME] [NET...]`` needs the tools of the board (``tools.codegen.boards``;
-default: ``cortex-m4``), and for the other compiler the package ``emx-onnx-cgen``, whose C code gcc compiles with
+``python -m benchmarks.microcontroller [--target NAME] [NET...]`` needs the tools of a board in ``tools.codegen.boards``
+(default: ``cortex-m4``), and for the other compiler the package ``emx-onnx-cgen``, whose C code gcc compiles with
 ``-O3``. Both get the same ONNX file. Flash is code and weights without the program around; memory is static memory and
 stack. QEMU counts the instructions of a call; it does not know what each of them costs. ``--json`` prints everything.
 """
@@ -37,9 +37,16 @@ def digits() -> nn.Module:
     return nn.Sequential(*layers, nn.MaxPool2d(2), nn.Flatten(), nn.Linear(784, 10))
 
 
+def in_bytes(make: Callable[[], nn.Module], shape: tuple[int, ...]) -> nn.Module:
+    """Return a net whose layers multiply bytes, for inputs from -1 to 1."""
+    return gc.quantize(make().eval(), [gc.rand(64, *shape[1:]) * 2 - 1])
+
+
 NETS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...], int]] = {
     "policy": (policy, (1, 17), 6),
+    "policy-int8": (lambda: in_bytes(policy, (1, 17)), (1, 17), 6),
     "digits": (digits, (1, 1, 28, 28), 10),
+    "digits-int8": (lambda: in_bytes(digits, (1, 1, 28, 28)), (1, 1, 28, 28), 10),
 }
 """Net, shape of its input, and number of outputs."""
 
@@ -89,7 +96,9 @@ int net(const float *input, float *output) {{
     return text, [folder / "emx.c"]
 
 
-def measure(text: str, files: list[Path], count: int, outputs: int, board: Board, folder: Path, runs: int = 20) -> Figures:
+def measure(
+    text: str, files: list[Path], count: int, outputs: int, board: Board, folder: Path, runs: int = 20
+) -> Figures:
     """Link the program, run it on the emulated board, and return what it prints."""
     (folder / "net.c").write_text(text)
     program, empty = folder / "board.elf", folder / "empty.elf"

@@ -103,14 +103,15 @@ def test_a_board_computes_what_python_does(name: str, target: str, tmp_path: Pat
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_in_strict_order_the_bits_are_those_of_this_machine(tmp_path: Path):
+@pytest.mark.parametrize("target", ["cortex-m4", "rv32imc"])
+def test_in_strict_order_the_bits_are_those_of_this_machine(target: str, tmp_path: Path):
     make, shape = MODELS["policy"]
-    library = built("policy", "cortex-m4", tmp_path, strict_order=True)
+    library = built("policy", target, tmp_path, strict_order=True)
     graphc.manual_seed(3)
     compiled = graphc.compile(make(), target="host:strict")
     with graphc.no_grad():
         expected = [compiled(graphc.tensor(x)).numpy().ravel() for x in inputs(shape)]
-    np.testing.assert_array_equal(printed(library, "cortex-m4", tmp_path, expected[0].size), expected)
+    np.testing.assert_array_equal(printed(library, target, tmp_path, expected[0].size), expected)
 
 
 def test_equal_models_give_equal_archives(tmp_path: Path):
@@ -123,12 +124,20 @@ def test_the_header_has_sizes_of_64_bits(tmp_path: Path):
     assert "uint64_t arena_size);" in text and "size_t " not in text.replace("uint64_t", "").replace("_size_t", "")
 
 
-def test_only_functions_of_compilers_are_missing(tmp_path: Path):
-    library = built("digits", "cortex-m4", tmp_path)
-    lines = run_tool(tool_or_skip("arm-none-eabi-nm", "llvm-nm"), library.files["a"]).splitlines()
+@pytest.mark.parametrize(
+    ("target", "tool", "runtime"),
+    [
+        ("cortex-m4", "arm-none-eabi-nm", ("__aeabi_", "mem")),
+        ("rv32imc", "riscv64-unknown-elf-nm", ("mem",)),
+        ("rv32imfc", "riscv64-unknown-elf-nm", ("mem",)),
+    ],
+)
+def test_only_functions_of_compilers_are_missing(target: str, tool: str, runtime: tuple[str, ...], tmp_path: Path):
+    library = built("digits", target, tmp_path)
+    lines = run_tool(tool_or_skip(tool, "llvm-nm"), library.files["a"]).splitlines()
     names = {kind: {x.split()[-1] for x in lines if x.split()[-2:-1] == [kind]} for kind in "UTWDRr"}
     missing = names["U"] - set().union(*(names[kind] for kind in "TWDRr"))
-    assert all(name.startswith(("__aeabi_", "mem")) for name in missing), missing
+    assert all(name.startswith(runtime) for name in missing), missing
 
 
 def test_functions_of_supplied_functions_are_supplied():

@@ -59,7 +59,7 @@ BOARDS = {
     "cortex-m7": _cortex("mps2-an500", ("-mcpu=cortex-m7", "-mfpu=fpv5-d16"), "4M", 0x60000000, 200),
     "cortex-m55": _cortex("mps3-an547", ("-mcpu=cortex-m55",), "512K", 0x60000000, 40),
     "rv32imc": _riscv("f=false,d=false,a=false", ("-march=rv32imc", "-mabi=ilp32")),
-    "rv32imafc": _riscv("d=false", ("-march=rv32imafc", "-mabi=ilp32f")),
+    "rv32imfc": _riscv("d=false,a=false", ("-march=rv32imfc", "-mabi=ilp32f")),
 }
 """By the target's name. Memory as in hw/arm/mps2.c, mps2-tz.c and hw/riscv/virt.c of QEMU, and Arm's notes AN386,
 AN500, AN547."""

@@ -70,8 +70,11 @@ def described(name: str, target: Target) -> dict[str, Any]:
 
 def _emulator(target: Target) -> str:
     """Return the installed program that runs code of a target; empty for none."""
-    programs = (f"qemu-{architecture(target)}",)
-    if target.is_windows or target.is_wasm:
+    name = architecture(target)
+    programs = (f"qemu-{name}",)
+    if target.is_bare:
+        programs = (f"qemu-system-{'arm' if name.startswith('thumb') else name}",)
+    elif target.is_windows or target.is_wasm:
         programs = WINE if target.is_windows else ("node",)
     if target.is_macos:
         programs = ()

@@ -37,6 +37,17 @@ def test_an_emulator_is_named_where_it_is_installed(graphc: Graphc, monkeypatch:
     assert lines["neon"].endswith("elsewhere") and lines["sm_90"].endswith("on a GPU")
 
 
+@pytest.mark.parametrize(("name", "machine"), [("cortex-m55", "arm"), ("rv32imc", "riscv32")])
+def test_code_for_microcontrollers_runs_on_an_emulated_system(
+    graphc: Graphc, monkeypatch: pytest.MonkeyPatch, name: str, machine: str
+):
+    monkeypatch.setattr(
+        shutil, "which", lambda program: f"/bin/{program}" if program.startswith("qemu-system") else None
+    )
+    lines = {line.split()[0]: line for line in graphc("targets").out.splitlines()}
+    assert lines[name].endswith(f"by qemu-system-{machine}")
+
+
 @pytest.mark.parametrize(("program", "state"), [("wine64", "by wine64"), ("wine", "by wine"), ("", "elsewhere")])
 def test_code_for_windows_runs_under_wine(graphc: Graphc, monkeypatch: pytest.MonkeyPatch, program: str, state: str):
     monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}" if name == program else None)

@@ -61,7 +61,9 @@ def test_a_family_is_a_package_beside_the_others():
     """Nothing names the packages: what lies in the folder is found."""
     folder = Path(machine.__file__).parent
     packages = {path.parent.name for path in folder.glob("*/facts.py")}
-    assert packages == {"x86_64", "aarch64", "riscv64", "thumb", "wasm32", "cuda"} and len(families()) == len(packages)
+    assert packages == {"x86_64", "aarch64", "riscv32", "riscv64", "thumb", "wasm32", "cuda"} and len(
+        families()
+    ) == len(packages)
     sources = [p.read_text() for p in folder.glob("*.py")]
     assert not any(f"machine.{name}" in source for name in packages for source in sources)
 

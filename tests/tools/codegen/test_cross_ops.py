@@ -20,7 +20,9 @@ SAMPLES = 40
 MACOS = ("macos-neon", "macos-avx2")
 
 
-@pytest.mark.parametrize("name", ["sse2", "neon", "neon-dotprod", "neon-i8mm", "rv64gc", "wasm", "cortex-m4", *MACOS])
+@pytest.mark.parametrize(
+    "name", ["sse2", "neon", "neon-dotprod", "neon-i8mm", "rv64gc", "wasm", "cortex-m4", "rv32imc", "rv32imfc", *MACOS]
+)
 def test_samples_give_what_their_references_give(name: str, tmp_path):
     target = target_named(name)
     if reason := cross_ops.missing_tool(target):

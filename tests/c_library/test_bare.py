@@ -14,8 +14,10 @@ from graphc import nn
 from graphc.base.errors import ArgumentError, CompileError
 from graphc.c_library.bare import supplied
 from graphc.c_library.build import Library, build_library
+from graphc.codegen.link.elf32 import is_elf32, read_contents
 from graphc.codegen.llvm.build import build_object
 from graphc.codegen.machine.target import target_named
+from graphc.files.object_archive import split_objects
 from tests.c_library.conftest import run_tool, tool_or_skip
 from tools.codegen.boards import BOARDS, build_program, run_program
 
@@ -48,6 +50,7 @@ MODELS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
     "policy": (policy, (1, 17)),
     "digits": (digits, (1, 1, 14, 14)),
     "filter": (lambda: Filter().eval(), (1, 4)),
+    "bytes": (lambda: graphc.quantize(digits(), [graphc.rand(32, 1, 14, 14) * 2 - 1]), (1, 1, 14, 14)),
 }
 CALLS = 2
 
@@ -138,6 +141,14 @@ def test_only_functions_of_compilers_are_missing(target: str, tool: str, runtime
     names = {kind: {x.split()[-1] for x in lines if x.split()[-2:-1] == [kind]} for kind in "UTWDRr"}
     missing = names["U"] - set().union(*(names[kind] for kind in "TWDRr"))
     assert all(name.startswith(runtime) for name in missing), missing
+
+
+def test_states_are_copied_by_the_c_library(tmp_path: Path):
+    """Its sizes have the bits of an address; those of the functions that graphc has are 64 everywhere."""
+    objects = split_objects(built("filter", "rv32imc", tmp_path).files["a"].read_bytes())
+    contents = [read_contents(code) for code in objects if is_elf32(code)]
+    assert "memcpy" in {name for c in contents for name in c.undefined}
+    assert "memcpy" not in {name for c in contents for name in c.defined}
 
 
 def test_functions_of_supplied_functions_are_supplied():

@@ -70,6 +70,8 @@ class Target:
     """Bytes of a vector register."""
     registers: int = 16
     """Number of vector registers."""
+    integer_registers: int = 0
+    """Number of vectors of integers that fit into registers of their own; 0 where vector registers hold them."""
     streams: int = 8
     """Maximum number of rows that one loop may read concurrently. Each takes an address register, unless addresses may
     be sums of two registers and a constant."""
@@ -108,6 +110,10 @@ class Target:
     def lanes(self, dtype: DType) -> int:
         """Return the number of elements of ``dtype`` in a vector register."""
         return max(1, self.vector_bytes // dtype.itemsize)
+
+    def registers_of(self, dtype: DType) -> int:
+        """Return the number of registers for vectors of ``dtype``."""
+        return self.integer_registers if self.integer_registers and not dtype.is_floating_point else self.registers
 
     @property
     def roofline(self) -> Roofline:

@@ -31,6 +31,11 @@ def test_named_targets(name: str, lanes: int, registers: int, masked: bool):
     assert target.fma == (name != "sse2")
 
 
+def test_integers_may_have_registers_of_their_own():
+    assert target_named("cortex-m4").registers_of(float32) == 16 and target_named("cortex-m4").registers_of(int8) == 6
+    assert target_named("avx2").registers_of(float32) == target_named("avx2").registers_of(int8) == 16
+
+
 def test_every_name_has_a_machine():
     for name in (name for name, target in named_targets().items() if target.gpu is None):
         assert target_machine(target_named(name)).triple.startswith(target_named(name).triple.split("-")[0])

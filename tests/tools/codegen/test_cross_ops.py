@@ -32,7 +32,7 @@ def test_samples_give_what_their_references_give(name: str, tmp_path):
     assert cross_ops.run(cases, target, tmp_path) == []
 
 
-@pytest.mark.parametrize("name", ["sse2", "neon", "neon-dotprod", "neon-i8mm", *MACOS])
+@pytest.mark.parametrize("name", ["sse2", "neon", "neon-dotprod", "neon-i8mm", "cortex-m4", "rv32imc", *MACOS])
 def test_sums_of_extreme_bytes_are_exact(name: str, tmp_path):
     """Two products of 255 and -128 are beyond 16 bits, and a sum of 66,000 of them is beyond 32."""
     target = target_named(name)

@@ -1,10 +1,8 @@
-"""Facts of 32-bit RISC-V microcontrollers: 32 registers of an f32, or none, and no vectors.
-
-Their costs are those of an unknown machine.
-"""
+"""Facts of 32-bit RISC-V microcontrollers: 32 registers of an f32, or none, and no vectors."""
 
 from __future__ import annotations
 
+from graphc.codegen.machine.riscv32.costs import SCALAR
 from graphc.codegen.machine.target import Family, Target
 
 _TRIPLE, _CPU = "riscv32-unknown-none-elf", "generic-rv32"
@@ -13,9 +11,19 @@ _TRIPLE, _CPU = "riscv32-unknown-none-elf", "generic-rv32"
 def describe(triple: str, cpu: str, features: str) -> Target:
     """Return the facts of a processor. Two neighbouring f32 count as two of its 32 registers, since LLVM unrolls vector
     code. Without f32, a multiply-add is one call of ``fmaf``, which keeps 12 registers of the caller. More sums than
-    fit into them double the size of the code and save no instruction (measured under QEMU)."""
-    registers = 16 if "+f" in features.split(",") else 6
-    return Target(triple=triple, cpu=cpu, features=features, vector_bytes=8, registers=registers, fma=True)
+    fit into them double the size of the code and save no instruction (measured under QEMU). With f32, addresses and
+    counters of 64 bits take half of the integer registers."""
+    has_floats = "+f" in features.split(",")
+    return Target(
+        triple=triple,
+        cpu=cpu,
+        features=features,
+        vector_bytes=8,
+        registers=16 if has_floats else 6,
+        integer_registers=8 if has_floats else 0,
+        fma=True,
+        costs=SCALAR,
+    )
 
 
 FAMILY = Family(

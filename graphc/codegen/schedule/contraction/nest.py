@@ -587,7 +587,7 @@ def _written_out(c: Contraction, tile: Tile, target: Target, body: tuple[Stmt, .
     k = target.costs.contraction
     if tile.row is None or tile.rows < k.looped_rows or c.unpacked:  # unrolled steps share one load of a packed word
         return write_out(body, names, target.costs.loops)
-    free_registers = target.registers - (tile.rows + 1) * tile.vectors
+    free_registers = target.registers_of(c.dtype) - (tile.rows + 1) * tile.vectors
     if free_registers < k.window_registers and not target.memory_operands:
         return body
     c, row = c.expected, expected_axis(tile.row)

@@ -177,7 +177,7 @@ def _lane_tiles(
         memory = panels + _memory_cycles(c, a, axis, target)
         scatter = _scatter_cycles(scattered, axis, row, points, target)
         for vectors, most in product(k.block_vectors, (target.streams, k.l1_ways_kept)):
-            room = (target.registers - 2 - vectors) // vectors
+            room = (target.registers_of(c.dtype) - 2 - vectors) // vectors
             if room < 1 or (vectors > 1 and (vectors - 1) * lanes >= axis.extent):
                 continue
             rows = _block_rows(row, min(room, most), sizes)
@@ -527,7 +527,7 @@ def _dot_tiles(c: Contraction, target: Target, sizes: Mapping[str, Any]) -> list
         for column in _row_axes(c, c.b, c.a):
             for most_rows, most_columns in k.dot_blocks:
                 rows, columns = _block_rows(row, most_rows, sizes), _block_rows(column, most_columns, sizes)
-                if rows * columns + rows + columns > target.registers - 1:
+                if rows * columns + rows + columns > target.registers_of(c.dtype) - 1:
                     continue
                 tile = Tile(0.0, axis, row, column, rows, columns)
                 memory, cycles = 0.0, 0.0

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from graphc.base.records import dataclass
-from graphc.codegen.link import soft_float, wasm_builtins
+from graphc.codegen.link import wasm_builtins
 from graphc.codegen.link.memory_functions import MACOS_FUNCTIONS
+from graphc.codegen.link.soft_float.texts import TEXTS as SOFT_FLOAT
 from graphc.codegen.machine.linkage import is_bare, is_macos, is_wasm
 
 
@@ -423,7 +424,7 @@ NAMES = frozenset(_TEXTS)
 
 def builtin_text(name: str, triple: str) -> str | None:
     """Return LLVM text that defines a function for a machine, hidden from other libraries; None for an unknown name."""
-    systems = {is_wasm: wasm_builtins.TEXTS, is_bare: soft_float.TEXTS, is_macos: MACOS_FUNCTIONS}
+    systems = {is_wasm: wasm_builtins.TEXTS, is_bare: SOFT_FLOAT, is_macos: MACOS_FUNCTIONS}
     further = next((texts for fits, texts in systems.items() if fits(triple)), {})
     text = further.get(name) or _TEXTS.get(name)
     return None if text is None else f'target triple = "{triple}"\n{text}'

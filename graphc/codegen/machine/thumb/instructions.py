@@ -32,7 +32,7 @@ def _quads(writer: InstructionWriter, left: str, right: str, total: str) -> str:
 
 
 def _by_lanes(
-    scalar: Callable[[InstructionWriter, str, str, str], str],
+    scalar: Callable[..., str],
     writer: InstructionWriter,
     operands: Sequence[str],
     kind: str,

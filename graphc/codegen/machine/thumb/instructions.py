@@ -26,7 +26,7 @@ def _quads(writer: InstructionWriter, left: str, right: str, total: str) -> str:
             turned = [("i32", word), ("i32", word), ("i32", str(turns))]
             word = writer.line(call(writer, "i32", "llvm.fshr.i32", turned)) if turns else word
             factors.append(writer.line(call(writer, "i32", f"llvm.arm.{name}", [("i32", word)])))
-        products = _pairs(writer, *factors, total)
+        products = _pairs(writer, factors[0], factors[1], total)
         total = products if turns else writer.line(products)
     return total
 

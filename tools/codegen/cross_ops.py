@@ -144,6 +144,8 @@ def input_of(cases: Sequence[Program]) -> bytes:
 def missing_tool(target: Target) -> str:
     """Return the missing tool or instruction without which code of the target cannot run here; empty where nothing is
     missing."""
+    if target.is_wasm and target.fma and not host_target().fma:
+        return "no multiply-add"
     tools = commands(target)
     missing = next((f"no {tool}" for tool in tools if shutil.which(tool) is None), "")
     if missing or tools != ["cc"]:

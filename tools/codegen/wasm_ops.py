@@ -19,7 +19,9 @@ const input = readFileSync("in"), results = [];
 const align = (size) => Math.ceil(size / 64) * 64;
 let position = 0;
 const word = () => { position += 8; return Number(input.readBigInt64LE(position - 8)); };
-WebAssembly.instantiate(readFileSync("cases.wasm")).then(({ instance: { exports } }) => {
+const code = readFileSync("cases.wasm");
+if (!WebAssembly.validate(code)) require("v8").setFlagsFromString("--experimental-wasm-relaxed-simd"); // Node 20
+WebAssembly.instantiate(code).then(({ instance: { exports } }) => {
   const cases = word();
   for (let i = 0; i < cases; i++) {
     const count = word(), table = align(exports.heap.value), blocks = [];

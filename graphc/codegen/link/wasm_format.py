@@ -114,6 +114,17 @@ WITH_ADDEND = frozenset(
 """Relocations with an addend."""
 
 
+CALL = 0x10
+"""Opcode of a call, before the index of its function."""
+_VECTORS = b"\x60\x03\x7b\x7b\x7b\x01\x7b"
+"""Type of a function of three vectors that returns one."""
+INSTRUCTIONS = {
+    "f32x4.relaxed_madd": (_VECTORS, b"\xfd\x85\x02"),
+    "f64x2.relaxed_madd": (_VECTORS, b"\xfd\x87\x02"),
+}
+"""Type and code of each instruction that takes the place of calls of a function with its name."""
+
+
 def unsigned_leb(value: int) -> bytes:
     """Encode an integer of at least 0 as LEB128, seven bits a byte, in as few bytes as possible."""
     encoded = bytearray()

@@ -102,6 +102,11 @@ class _ModuleLinker:
         """Return the body with indices and addresses in as few bytes as possible."""
         pieces, end = [], 0
         for relocation in function.relocations:
+            instruction = _instruction(function, relocation)
+            if instruction:
+                pieces += [function.body[end : relocation.offset - 1], instruction]
+                end = relocation.offset + form.PADDED
+                continue
             pieces.append(function.body[end : relocation.offset])
             value = self._word(relocation)
             if relocation.rule in form.SIGNED:
@@ -173,6 +178,17 @@ class _ModuleLinker:
                 runs.append((segment.address, [contents]))
             end = segment.address + len(contents)
         return [b"\0" + _constant(start) + with_size(b"".join(chunks)) for start, chunks in runs]
+
+
+def _instruction(function: WasmFunction, relocation: WasmRelocation) -> bytes:
+    """Return the instruction that replaces a call; empty for other relocations."""
+    symbol = relocation.symbol
+    if symbol is None or symbol.definition is not None or symbol.name not in form.INSTRUCTIONS:
+        return b""
+    signature, code = form.INSTRUCTIONS[symbol.name]
+    if function.body[relocation.offset - 1] != form.CALL or symbol.signature != signature:
+        raise CompileError(f"the instruction {symbol.name} is not called as a function of its operands")
+    return code
 
 
 def _address_leb(value: int) -> bytes:

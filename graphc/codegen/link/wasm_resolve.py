@@ -7,7 +7,7 @@ from dataclasses import field
 
 from graphc.base.errors import CompileError
 from graphc.base.records import dataclass
-from graphc.codegen.link.wasm_format import Relocation, SymbolFlag, SymbolKind
+from graphc.codegen.link.wasm_format import INSTRUCTIONS, Relocation, SymbolFlag, SymbolKind
 from graphc.codegen.link.wasm_reader import (
     WasmData,
     WasmFunction,
@@ -128,7 +128,7 @@ class _Resolver:
             program.has_stack = program.has_stack or symbol.kind is SymbolKind.GLOBAL
             program.has_table = program.has_table or symbol.kind is SymbolKind.TABLE
             return None
-        if symbol.definition is not None:
+        if symbol.definition is not None or symbol.name in INSTRUCTIONS:
             return symbol.definition
         definition = self._defined(symbol)
         if definition.kind is not symbol.kind or definition.signature != symbol.signature:

@@ -155,6 +155,10 @@ class ScalarEmitter:
         return self.select(unordered, a, best, dtype, lanes)
 
     def _fma(self, args: list[str], types: list[DType], result: DType, lanes: int) -> str:
+        kind = register_type(result, lanes)
+        instruction = self.target.instruction("fma", kind)
+        if instruction is not None:
+            return self.line(instruction.text(self, args, kind))
         if self.target.fma or result.bits == 64:
             return self.call("llvm.fma", result, lanes, args)
         exact = self.target.costs.strict_order

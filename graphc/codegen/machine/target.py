@@ -225,6 +225,8 @@ class Family:
     """LLVM text, without a triple, of functions that LLVM calls in code for Windows, by name."""
     llvm_switches: tuple[str, ...] = ()
     """LLVM's switches for passes of its code generator that were measured to gain nothing on emitted kernels."""
+    linked_features: frozenset[str] = frozenset()
+    """Features whose instructions the linker inserts; LLVM does not learn of them."""
     relocation_model: str = "pic"
     """LLVM's relocation model: ``pic`` for code that runs at any address, ``static`` where the linker decides about
     addresses."""
@@ -335,6 +337,9 @@ def target_machine(target: Target, quick: bool = False) -> binding.TargetMachine
     except RuntimeError as error:
         raise CompileError(f"LLVM has no target for {target.triple}") from error
     level = 0 if quick else 2
+    family = _family(target.triple)
+    linked = {f"+{feature}" for feature in family.linked_features} if family else ()
+    features = ",".join(feature for feature in target.features.split(",") if feature not in linked)
     return machine.create_target_machine(
-        target.cpu, target.features, opt=level, reloc=target.relocation_model, codemodel="small"
+        target.cpu, features, opt=level, reloc=target.relocation_model, codemodel="small"
     )

@@ -75,3 +75,27 @@ def test_addresses_and_sizes_beyond_two_gigabytes_are_written(tmp_path: Path):
     module_bytes = module("end", stack_bytes=(1 << 31) + (1 << 20))
     end, heap = call_module(module_bytes, tmp_path, expression)  # type: ignore[misc]
     assert end == 103 and heap > 1 << 31
+
+
+MADD = """\
+declare <4 x float> @f32x4.relaxed_madd({parameters}) nounwind willreturn memory(none)
+define float @f(float %x) {{
+  %v = insertelement <4 x float> poison, float %x, i32 0
+  %r = call <4 x float> @f32x4.relaxed_madd({arguments})
+  %e = extractelement <4 x float> %r, i32 0
+  ret float %e
+}}
+"""
+
+
+def test_a_call_becomes_an_instruction(tmp_path: Path):
+    text = MADD.format(parameters=", ".join(["<4 x float>"] * 3), arguments=", ".join(["<4 x float> %v"] * 3))
+    module = link_wasm([compiled(text)], ["f"])
+    assert b"\xfd\x85\x02" in module and b"madd" not in module
+    assert call_module(module, tmp_path, "e.f(3)") == 12
+
+
+def test_an_instruction_has_its_own_type():
+    text = MADD.format(parameters="<4 x float>", arguments="<4 x float> %v")
+    with pytest.raises(CompileError, match=r"f32x4\.relaxed_madd is not called as a function of its operands"):
+        link_wasm([compiled(text)], ["f"])

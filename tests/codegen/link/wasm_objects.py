@@ -85,6 +85,7 @@ def call_module(module: bytes, folder: Path, expression: str) -> object:
     (folder / "m.wasm").write_bytes(module)
     script = f"""
     const bytes = require("fs").readFileSync("m.wasm");
+    if (!WebAssembly.validate(bytes)) require("v8").setFlagsFromString("--experimental-wasm-relaxed-simd"); // Node 20
     WebAssembly.instantiate(bytes).then(({{ instance: {{ exports: e }} }}) => {{
       console.log(JSON.stringify({expression}));
     }});"""

@@ -25,6 +25,7 @@ from tests.native import native_spec, why_not_here
 DTYPES = {"float": "f32", "double": "f64", "i8": "u8", "i16": "f16", "i32": "i32", "i64": "i64"}
 KINDS = {"widen": ("float", "<4 x float>", "<8 x float>", "<16 x float>")} | {
     "ldexp by integer": ("<4 x float>", "<8 x float>", "<16 x float>", "<2 x double>", "<8 x double>"),
+    "fma": ("float", "double", "<2 x float>", "<4 x float>", "<16 x float>", "<2 x double>", "<8 x double>"),
     "non-temporal store": ("<16 x float>", "<8 x double>", "<16 x i32>"),
 }
 """Types with which instructions are tried that have no list of their own."""

@@ -18,11 +18,11 @@ from tools.codegen import cross_ops
 
 SAMPLES = 40
 MACOS = ("macos-neon", "macos-avx2")
+CPUS = ("sse2", "neon", "neon-dotprod", "neon-i8mm", "rv64gc", "cortex-m4", "rv32imc", "rv32imfc")
+WASM = ("wasm", "wasm-relaxed", "wasm-scalar")
 
 
-@pytest.mark.parametrize(
-    "name", ["sse2", "neon", "neon-dotprod", "neon-i8mm", "rv64gc", "wasm", "cortex-m4", "rv32imc", "rv32imfc", *MACOS]
-)
+@pytest.mark.parametrize("name", [*CPUS, *WASM, *MACOS])
 def test_samples_give_what_their_references_give(name: str, tmp_path):
     target = target_named(name)
     if reason := cross_ops.missing_tool(target):

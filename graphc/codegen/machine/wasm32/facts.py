@@ -1,15 +1,20 @@
 """Facts of WebAssembly with SIMD128: vectors of 16 bytes, no multiply-add, 32-bit addresses.
 
-The features are those of WebAssembly 2.0, which engines have had since 2021 (Safari since 16.4, 2023).
+The features are those of WebAssembly 2.0, which engines have had since 2021 (Safari since 16.4, 2023). Two variants
+have the multiply-add of relaxed SIMD (WebAssembly 3.0), and no vectors at all. Their other facts are equal, so that
+schedules, and hence packed weights, are the same.
 """
 
 from __future__ import annotations
 
 from graphc.codegen.machine.target import Family, Target
 from graphc.codegen.machine.wasm32.costs import SIMD128
+from graphc.codegen.machine.wasm32.instructions import INSTRUCTIONS, RELAXED
 
 _TRIPLE, _CPU = "wasm32-unknown-unknown", "mvp"
-_FEATURES = "+bulk-memory,+nontrapping-fptoint,+sign-ext,+simd128"
+_SCALAR = "+bulk-memory,+nontrapping-fptoint,+sign-ext"
+_SIMD = f"{_SCALAR},+simd128"
+_FUSED = f"{_SIMD},+{RELAXED}"
 
 
 def describe(triple: str, cpu: str, features: str) -> Target:
@@ -21,14 +26,21 @@ def describe(triple: str, cpu: str, features: str) -> Target:
         features=features,
         vector_bytes=16,
         registers=16,
-        converts_pairs=True,
+        fma=f"+{RELAXED}" in features,
+        converts_pairs="+simd128" in features,
         costs=SIMD128,
     )
 
 
 FAMILY = Family(
     architectures=("wasm32",),
-    named={"wasm": describe(_TRIPLE, _CPU, _FEATURES)},
+    named={
+        "wasm": describe(_TRIPLE, _CPU, _SIMD),
+        "wasm-relaxed": describe(_TRIPLE, _CPU, _FUSED),
+        "wasm-scalar": describe(_TRIPLE, _CPU, _SCALAR),
+    },
     describe=describe,
+    instructions=INSTRUCTIONS,
+    linked_features=frozenset({RELAXED}),
     relocation_model="static",
 )

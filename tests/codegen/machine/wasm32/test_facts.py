@@ -1,4 +1,4 @@
-"""Facts of WebAssembly: vectors of 16 bytes, no multiply-add, no threads, static addresses."""
+"""Facts of WebAssembly: vectors of 16 bytes, multiply-add in one variant only, no threads, static addresses."""
 
 from __future__ import annotations
 
@@ -18,6 +18,13 @@ def test_vectors_have_16_bytes_and_addresses_are_static():
     assert (target.vector_bytes, target.registers, target.fma, target.masked) == (16, 16, False, False)
     assert target.is_wasm and target.relocation_model == "static" and not target.has_pool and target.reader is None
     assert not target_named("avx2").is_wasm and target_named("avx2").relocation_model == "pic"
+
+
+def test_variants_have_multiply_add_or_no_vectors():
+    texts = {name: Stages(mlp(), target=target).text("asm") for name, target in FAMILY.named.items()}
+    assert [name for name, text in texts.items() if "call\tf32x4.relaxed_madd" in text] == ["wasm-relaxed"]
+    assert [name for name, text in texts.items() if "f32x4" in text] == ["wasm", "wasm-relaxed"]
+    assert "v128" not in texts["wasm-scalar"]
 
 
 def test_products_take_vectors_and_call_no_function():

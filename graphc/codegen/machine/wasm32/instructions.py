@@ -69,6 +69,6 @@ MADD = Instruction(
     ("vector", "vector", "vector"),
     features=frozenset({RELAXED}),
 )
-"""Multiply-add in one rounding. An engine may also round twice: the loader takes such code only where it rounds once."""
+"""Multiply-add in one rounding. Engines may round twice: the loader takes such code only where they do not."""
 
 INSTRUCTIONS = (MADD,)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from graphc.base.errors import ArgumentError, CompileError
 from graphc.base.host_parts import check_numeric
@@ -25,7 +27,7 @@ from graphc.c_library.plan import BESIDE, INSIDE, MACHINE, EntryPlan, LibraryPla
 from graphc.c_library.python_loader import python_loader
 from graphc.c_library.rust_crate import rust_crate
 from graphc.c_library.sections import WEIGHTS_MAGIC, data_of, emit_data, header, weights_section
-from graphc.c_library.sources import changing, sources_of
+from graphc.c_library.sources import LibrarySource, changing, sources_of
 from graphc.c_library.system import Linking, System
 from graphc.c_library.systems import check_kinds, system_of
 from graphc.c_library.wasm import WASM_KINDS
@@ -107,10 +109,10 @@ def build_library(
         path: one of the files to write; its stem names the others.
         emit: kinds of files: ``so`` (threads need libc), ``a``, ``o``, ``h``, ``c`` (a demo), ``py`` (a loader), for
             other languages ``hpp``, ``rs``, ``go``, ``fmu`` (FMI 3.0); Windows: ``dll``, ``lib``; macOS: ``dylib``;
-            WebAssembly: ``wasm``, ``js``, ``d.ts``, ``html``. Default: that of ``path``, and ``h``; or the last four.
+            WebAssembly: ``wasm,js,d.ts,html`` (default), ``relaxed,scalar,wasi``. Default: that of ``path``, and ``h``.
         name: prefix of the functions (default: the name of the file).
         entries: names of the entries of a model file to include (default: all).
-        weights: ``"inside"`` the library, or ``"beside"`` it in a file mapped by the caller.
+        weights: ``"inside"`` the library, or ``"beside"`` it in a file that the caller passes or the loader reads.
         threads: include a pool of worker threads; ``NAME_set_threads`` chooses how many share a call.
         realtime: prove the absence of allocations, locks and system calls for each entry, and report its costs.
         target: a target, or several of one architecture, of which ``init`` takes the first that fits: ``avx2,sse2``.
@@ -137,11 +139,32 @@ def build_library(
     system = system_of(machines[0])
     kinds = _kinds(library_path, emit, system)
     system.check(machines[0], weights, threads, realtime)
+    system.check_variants(kinds, weights)
     prefix = _prefix(library_path, name)
     stored = _without_texts(_content(model, examples, keyword_examples, dims, passes, precision, machines[0]))
     sources = sources_of(stored, entries)
-    built = build(sources, changing(stored, sources), Choices(prefix, machines, target, weights, threads))
-    return _write(_checked(built), machines, system, library_path, kinds, realtime)
+    choices = Choices(prefix, machines, target, weights, threads)
+    built, variants = _built(sources, changing(stored, sources), choices, system, kinds)
+    return _write(built, variants, system, library_path, kinds, realtime)
+
+
+def _built(
+    sources: Sequence[LibrarySource],
+    changed: Collection[str],
+    choices: Choices,
+    system: System,
+    kinds: Sequence[str],
+) -> tuple[Built, dict[str, Built]]:
+    """Compile a library, and its variants among ``kinds``, which read the same weights."""
+    built = _checked(build(sources, changed, choices))
+    variants = dict[str, Built]()
+    for kind in kinds:
+        if kind in system.variants:
+            name = system.variants[kind]
+            targets = _machines(name, choices.targets[0].costs.strict_order)
+            variants[kind] = build(sources, changed, replace(choices, targets=targets, target_name=name))
+            assert np.array_equal(variants[kind].weights, built.weights), "variants share weights"
+    return built, variants
 
 
 def _checked(built: Built) -> Built:
@@ -226,26 +249,31 @@ def _without_texts(stored: Artifact) -> Artifact:
 
 
 def _write(
-    built: Built, machines: tuple[Target, ...], system: System, path: Path, kinds: tuple[str, ...], realtime: bool
+    built: Built, variants: Mapping[str, Built], system: System, path: Path, kinds: tuple[str, ...], realtime: bool
 ) -> Library:
-    plan, machine = built.plan, machines[-1]  # functions other than programs run on the least of the processors
-    files = {kind: _file(path, kind) for kind in kinds}
+    plan, main = built.plan, system.library[1:]
+    files = {kind: _file(path, f"{kind}.{main}" if kind in system.named_kinds else kind) for kind in kinds}
     weights = path.with_suffix(".weights")
-    code = joined([emit_functions(plan), declared_data(plan), *built.modules])
-    reports = {entry.name: _proof(plan, entry, code, machine) for entry in plan.entries if realtime}
+    code = _code(built)
+    reports = {entry.name: _proof(plan, entry, code, built.least) for entry in plan.entries if realtime}
     library = path.with_suffix(system.library).name
+    modules = {library: plan, **{files[kind].name: variant.plan for kind, variant in variants.items()}}
     texts = {
         "h": lambda: c_header(plan),
         "c": lambda: c_demo(plan, path.stem, path.with_suffix(".h").name, library, weights.name),
         "py": lambda: python_loader(plan, library, weights.name),
         "hpp": lambda: cpp_header(plan, path.with_suffix(".hpp").name),
-        "js": lambda: js_loader(plan, path.with_suffix(".wasm").name),
+        "js": lambda: js_loader(plan, modules, weights.name),
         "d.ts": lambda: js_types(plan),
         "html": lambda: html_demo(plan, path.with_suffix(".js").name),
     }
     contents = {kind: texts[kind]().encode() for kind in kinds if kind in texts}
-    objects = _objects(built, code, machines, system)
-    contents |= system.link(Linking(objects, plan, built.weights, machine, library, kinds))
+    objects = _objects(built, code, system)
+    contents |= system.link(Linking(objects, plan, built.weights, built.least, library, kinds))
+    for kind, variant in variants.items():
+        others = _objects(variant, _code(variant), system)
+        linking = Linking(others, variant.plan, variant.weights, variant.least, library, (main,))
+        contents[kind] = system.link(linking)[main]
     for kind in kinds:
         if kind in FOLDERS:
             _write_folder(files[kind], FOLDERS[kind](plan), f"lib{plan.name}.a", contents["a"])
@@ -296,10 +324,15 @@ def _facts(plan: LibraryPlan, entry: EntryPlan) -> EntryFacts:
     return EntryFacts(plan.symbol(entry.name), arena, entry.programs[0].manifest.nanoseconds)
 
 
-def _objects(built: Built, code: LlvmModule, machines: tuple[Target, ...], system: System) -> tuple[bytes, ...]:
+def _code(built: Built) -> LlvmModule:
+    """Return the functions of a library and of its programs."""
+    return joined([emit_functions(built.plan), declared_data(built.plan), *built.modules])
+
+
+def _objects(built: Built, code: LlvmModule, system: System) -> tuple[bytes, ...]:
     """Compile all object files of a library."""
-    plan, machine = built.plan, machines[-1]
-    detections = [target.detection(plan.detection(number)) for number, target in enumerate(machines)]
+    plan, machine = built.plan, built.least
+    detections = [target.detection(plan.detection(number)) for number, target in enumerate(built.targets)]
     data = build_object("".join([emit_data(plan, system.fill is not None), *detections]), machine)
     if system.fill is not None and not plan.is_beside:
         data = system.fill(data, weights_section(plan), built.weights)

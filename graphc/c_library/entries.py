@@ -83,6 +83,13 @@ class Built:
     """Modules of the programs, with distinct prefixes."""
     weights: np.ndarray
     """Bytes of the constants of all entries, followed by the initial states."""
+    targets: tuple[Target, ...]
+    """Machines that it is compiled for, best first."""
+
+    @property
+    def least(self) -> Target:
+        """Return the machine of functions other than programs, which run on all of them."""
+        return self.targets[-1]
 
 
 def compile_source(source: LibrarySource, changing: Collection[str], choices: Choices, machine: Target) -> Compiled:
@@ -159,7 +166,7 @@ def build(sources: Sequence[LibrarySource], changing: Collection[str], choices: 
     duplicates = sorted({s for s in plan.exports if plan.exports.count(s) > 1})
     if duplicates:
         raise ArgumentError(f"two functions of the library would be called {duplicates[0]}", remedy="rename an entry")
-    return Built(plan, modules, data)
+    return Built(plan, modules, data, targets)
 
 
 def _check_names(sources: Sequence[LibrarySource], name: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from graphc.base.sizes.size import is_size
 from graphc.c_library.c_header import signature
-from graphc.c_library.js_loader import js_array, js_size
+from graphc.c_library.js_loader import file_url, js_array, js_size
 from graphc.c_library.plan import EntryPlan, LibraryArgument, LibraryPlan, shape_text
 
 _SIDES = range(8, 257)
@@ -167,7 +167,7 @@ def html_demo(plan: LibraryPlan, loader: str) -> str:
         version=plan.version,
         sections="\n".join(map(_section, plan.entries)),
         entries=_in_script("\n".join(entries)),
-        script=_SCRIPT.replace("LOADER", _in_script(json.dumps(f"./{loader}"))),
+        script=_SCRIPT.replace("LOADER", _in_script(json.dumps(file_url(loader)))),
     )
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 
 from graphc.base.errors import ArgumentError
 from graphc.base.sizes.size import is_size
@@ -44,16 +45,20 @@ export class Model {
   #context;
   #free;
 
-  constructor(instance) {
+  constructor(instance, weights) {
     this.#functions = instance.exports;
     this.#memory = instance.exports.memory;
-    if (!(`${PREFIX}_digest` in this.#functions) || this.#text(this.#call("digest")) !== DIGEST) {
+    const digest = `${PREFIX}_digest` in this.#functions && this.#text(this.#call("digest"));
+    if (!MODULES.some((module) => module.digest === digest)) {
       throw new Error(`${FILE} and its loader are of different builds`);
     }
-    this.#context = align(instance.exports.heap.value >>> 0);
+    const start = align(instance.exports.heap.value >>> 0);
+    this.#context = align(start + (weights?.length ?? 0));
     this.#free = align(this.#context + CONTEXT_BYTES);
     this.#reserve(this.#free);
-    this.#check(this.#call("init", this.#context, BigInt(CONTEXT_BYTES)));
+    if (weights) this.#bytes(start, weights.length).set(weights);
+    const block = weights ? [start, BigInt(weights.length)] : [];
+    this.#check(this.#call("init", this.#context, BigInt(CONTEXT_BYTES), ...block));
     for (const [name, entry] of Object.entries(ENTRIES)) {
       const call = this.#functions[`${PREFIX}_${name}`];
       const bound = { ...entry, call, arenaSize: this.#functions[`${PREFIX}_${name}_arena_size`] };
@@ -182,33 +187,131 @@ function describe(name, argument, sizes) {
   return `${name}: ${argument.name} is ${argument.kind}[${shape}], a ${argument.type.name} of length ${length}`;
 }
 
+const isBytes = (data) => ArrayBuffer.isView(data) || data instanceof ArrayBuffer;
+const inNode = () => globalThis.process?.versions?.node !== undefined;
+
+/** The first module that this engine can run. */
+function chosen() {
+  const module = MODULES.find(({ runs }) => runs());
+  if (!module) throw new Error(`this engine lacks instructions that ${MODULES.at(-1).file} needs`);
+  return module.address();
+}
+
 async function instantiate(source) {
-  if (source instanceof WebAssembly.Module) return WebAssembly.instantiate(source);
-  let bytes = source;
-  if (typeof source === "string" || source instanceof URL) bytes = await read(source);
-  else if (!ArrayBuffer.isView(source) && !(source instanceof ArrayBuffer)) bytes = await bodyOf(source);
-  return (await WebAssembly.instantiate(bytes)).instance;
-}
-
-async function read(source) {
-  const url = new URL(source, import.meta.url);
-  if (url.protocol === "file:" && globalThis.process?.versions?.node) {
-    const files = await import(/* webpackIgnore: true */ /* @vite-ignore */ "node:fs/promises");
-    return files.readFile(url);
+  const code = await opened(source);
+  try {
+    if (code instanceof WebAssembly.Module) return await WebAssembly.instantiate(code);
+    const type = code.headers?.get("content-type"); // engines compile no other type while it arrives
+    if (type === "application/wasm" && WebAssembly.instantiateStreaming) {
+      return (await WebAssembly.instantiateStreaming(code)).instance;
+    }
+    return (await WebAssembly.instantiate(await contentOf(code))).instance;
+  } catch (error) {
+    throw new Error(`${FILE} is damaged, or this engine lacks its instructions: ${error.message}`, { cause: error });
   }
-  return bodyOf(await fetch(url));
 }
 
-async function bodyOf(response) {
-  if (!response.ok) throw new Error(`${response.url}: the server answers ${response.status}`);
-  return response.arrayBuffer();
+/** The response of an address, or what else is not an address. */
+async function opened(promise) {
+  let source = await promise;
+  if (typeof source === "string" || source instanceof URL) {
+    const url = new URL(source, import.meta.url);
+    if (url.protocol === "file:" && inNode()) {
+      const files = await import(/* webpackIgnore: true */ /* @vite-ignore */ "node:fs/promises");
+      return files.readFile(url);
+    }
+    source = await fetch(url).catch((error) => {
+      throw new Error(`${url}: ${error.message}`, { cause: error });
+    });
+  }
+  if (source?.ok === false) throw new Error(`${source.url}: the server answers ${source.status}`);
+  if (isBytes(source) || source instanceof WebAssembly.Module || source?.arrayBuffer) return source;
+  throw new TypeError(`load takes an address, a Response or bytes, not ${classOf(source)}`);
+}
+
+const contentOf = (source) => (isBytes(source) ? source : source.arrayBuffer());
+"""
+_RUNS = {
+    "relaxed-simd": """\
+/** Module with a function of three numbers: their multiply-add by relaxed SIMD, in vectors of them. */
+const multiplyAdd = (type, splat, code, lane) =>
+  Uint8Array.of(
+    ...[0, 97, 115, 109, 1, 0, 0, 0, 1, 8, 1, 96, 3, type, type, type, 1, type, 3, 2, 1, 0, 7, 5, 1, 1, 102, 0, 0],
+    ...[10, 22, 1, 20, 0, 32, 0, 253, splat, 32, 1, 253, splat, 32, 2, 253, splat, 253, code, 2, 253, lane, 0, 11],
+  );
+
+/** Whether the engine has relaxed SIMD, and rounds multiply-adds of f32 and f64 once. */
+const fuses = () =>
+  [
+    [multiplyAdd(125, 19, 133, 31), 2 ** -12],
+    [multiplyAdd(124, 20, 135, 33), 2 ** -27],
+  ].every(([code, x]) => {
+    if (!WebAssembly.validate(code)) return false;
+    const { f } = new WebAssembly.Instance(new WebAssembly.Module(code)).exports;
+    return f(1 + x, 1 + x, -1 - 2 * x) === x * x;
+  });
+""",
+    "simd128": """\
+/** Whether the engine has SIMD128: it takes a module that makes a vector. */
+const vectors = () =>
+  WebAssembly.validate(
+    Uint8Array.of(
+      ...[0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 8, 1, 6, 0, 65, 0, 253, 15, 11],
+    ),
+  );
+""",
+}
+"""Definition of a function that checks whether the engine has a feature, by the feature. A module needs the first of
+these that it has."""
+_NAMES = {"relaxed-simd": "fuses", "simd128": "vectors", "": "() => true"}
+"""Name of that function."""
+_WEIGHTS = """\
+/** The bytes of the file of weights, of which size and digest are checked. */
+async function weightsOf(source) {
+  const content = await contentOf(await opened(source));
+  const bytes = ArrayBuffer.isView(content)
+    ? new Uint8Array(content.buffer, content.byteOffset, content.byteLength)
+    : new Uint8Array(content);
+  const { file, size, sha256 } = WEIGHTS;
+  if (bytes.length !== size) throw new RangeError(`${file} has ${size} bytes, and here are ${bytes.length}`);
+  const subtle = await webCrypto();
+  const digest = subtle && new Uint8Array(await subtle.digest("SHA-256", bytes.subarray(HEADER_BYTES)));
+  const text = digest && Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  if (text && text !== sha256) throw new Error(`${file} is damaged or of another build: its SHA-256 is ${text}`);
+  return bytes;
+}
+
+/** WebCrypto; pages that are not served over https have none. */
+async function webCrypto() {
+  if (globalThis.crypto || !inNode()) return globalThis.crypto?.subtle;
+  return (await import(/* webpackIgnore: true */ /* @vite-ignore */ "node:crypto")).webcrypto.subtle;
+}
+"""
+
+_LOAD = """\
+/** Loads the module from its file, or from another address, response, bytes or compiled module. */
+export async function load(source = chosen()) {
+  return new Model(await instantiate(source));
+}
+"""
+_LOAD_BESIDE = """\
+/** Loads module and weights from their files, or from other addresses, responses or bytes. */
+export async function load(source = chosen(), weights = WEIGHTS.address()) {
+  return new Model(...(await Promise.all([instantiate(source), weightsOf(weights)])));
 }
 """
 
 
-def js_loader(plan: LibraryPlan, module: str) -> str:
-    """Return the text of an ES module; ``module`` is the name of the WebAssembly file in the same folder."""
+def js_loader(plan: LibraryPlan, modules: Mapping[str, LibraryPlan], weights: str) -> str:
+    """Return the text of an ES module.
+
+    ``modules`` are the plans of the WebAssembly files in the same folder, by name, the usual one first; they differ in
+    the features of engines alone. ``weights`` is the name of the file of weights, if these are beside.
+    """
     _check_names(plan)
+    ranks = [*_NAMES]
+    needs = {name: next((f for f in _RUNS if f in module.targets[0].features), "") for name, module in modules.items()}
+    ordered = sorted(modules, key=lambda name: ranks.index(needs[name]))
     statuses = json.dumps([status.name for status in STATUSES])
     return "\n".join(
         [
@@ -216,23 +319,42 @@ def js_loader(plan: LibraryPlan, module: str) -> str:
             "//",
             *(f"//   {line}" for line in signatures(plan)),
             "",
-            f"const FILE = {json.dumps(module)}, PREFIX = {json.dumps(plan.name)};",
-            f'const DIGEST = "{plan.digest.hex()}";',
+            f"const FILE = {json.dumps(next(iter(modules)))}, PREFIX = {json.dumps(plan.name)};",
             f"const CONTEXT_BYTES = {plan.context_bytes}, STATE_BYTES = {HEADER_BYTES + plan.state_bytes};",
-            f"const ALIGNMENT = {ALIGNMENT};",
+            f"const ALIGNMENT = {ALIGNMENT}, HEADER_BYTES = {HEADER_BYTES};",
             f"const STATUSES = {statuses};",
             "const ENTRIES = {",
             *map(_entry, plan.entries),
             "};",
             "",
-            _RUNTIME,
-            "/** Loads the module from its file, or from another address, response, bytes or compiled module. */",
-            f"export async function load(source = new URL({json.dumps(module)}, import.meta.url)) {{",
-            "  return new Model(await instantiate(source));",
-            "}",
+            *(_RUNS[feature] for feature in _RUNS if feature in needs.values()),
+            "const MODULES = [",
+            *(_module(name, modules[name], _NAMES[needs[name]]) for name in ordered),
+            "];",
+            *([_weights(plan, weights)] if plan.is_beside else []),
             "",
+            _RUNTIME,
+            *([_WEIGHTS, _LOAD_BESIDE] if plan.is_beside else [_LOAD]),
         ]
     )
+
+
+def file_url(name: str) -> str:
+    """Return the relative address of a file in the same folder, whose name may have any letters."""
+    return f"./{quote(name)}"
+
+
+def _address(name: str) -> str:
+    return f"address: () => new URL({json.dumps(file_url(name))}, import.meta.url)"
+
+
+def _module(name: str, plan: LibraryPlan, runs: str) -> str:
+    return f'  {{ file: {json.dumps(name)}, digest: "{plan.digest.hex()}", runs: {runs}, {_address(name)} }},'
+
+
+def _weights(plan: LibraryPlan, name: str) -> str:
+    size, digest = HEADER_BYTES + plan.weight_bytes, plan.weight_digest.hex()
+    return f'const WEIGHTS = {{ file: {json.dumps(name)}, size: {size}, sha256: "{digest}", {_address(name)} }};'
 
 
 def js_array(dtype: str) -> str:
@@ -346,9 +468,13 @@ def js_types(plan: LibraryPlan) -> str:
             f"  readonly code: {statuses};",
             "}",
             "",
-            "/** Loads the module from its file, or from another address, response, bytes or compiled module. */",
+            "/** An address, a response, or the bytes of a file. */",
+            "export type Source = string | URL | Response | Blob | ArrayBuffer | ArrayBufferView;",
+            "",
+            "/** Loads the model from its files, or from other sources; a compiled module serves several models. */",
             "export declare function load(",
-            "  source?: string | URL | Response | ArrayBuffer | ArrayBufferView | WebAssembly.Module,",
+            "  source?: Source | WebAssembly.Module | Promise<Source | WebAssembly.Module>,",
+            *(["  weights?: Source | Promise<Source>,"] if plan.is_beside else []),
             "): Promise<Model>;",
             "",
         ]

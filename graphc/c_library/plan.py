@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from graphc.base.dtypes import BY_NAME
 from graphc.base.records import dataclass
 from graphc.base.sizes.size import Dimension, is_size
-from graphc.codegen.machine.linkage import is_bare, is_macos, is_windows
+from graphc.codegen.machine.linkage import is_bare, is_macos, is_wasm, is_windows
 from graphc.files.manifest import Manifest, TargetSpec, TensorSpec
 from graphc.files.model_manifest import AssumptionSpec
 from graphc.runtime.threads import MAX_THREADS
@@ -273,9 +273,9 @@ class LibraryPlan:
 
     @property
     def opens_weights(self) -> bool:
-        """Check whether the library has functions that map the file of weights. Those for Windows and macOS have none:
-        they import nothing."""
-        return self.is_beside and not (self.is_windows or self.is_macos)
+        """Check whether the library has functions that map the file of weights. Those for Windows, macOS and
+        WebAssembly have none: they import nothing."""
+        return self.is_beside and not (self.is_windows or self.is_macos or is_wasm(self.triple))
 
     @cached_property
     def magic(self) -> int:

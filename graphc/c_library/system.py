@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
 
 import numpy as np
 
@@ -52,6 +53,11 @@ class System:
     """Counts the bytes of machine code in an object file."""
     fill: Callable[[bytes, str, np.ndarray], bytes] | None = None
     """Writes data into the section of this name of an object file; None where the linker places the weights."""
+    variants: Mapping[str, str] = field(default_factory=dict)
+    """Kinds of files that hold the library for another target: the name of that target. They share the file of
+    weights."""
+    named_kinds: tuple[str, ...] = ()
+    """Kinds whose files are called ``STEM.KIND.SUFFIX``, with the suffix of a library."""
     no_beside: str = ""
     """Why weights cannot be in a file of their own; empty if they can."""
     no_proof: str = ""
@@ -69,3 +75,12 @@ class System:
             raise ArgumentError("threads wait for each other, which realtime=True forbids", remedy="pass threads=False")
         if threads and not target.has_pool:
             raise ArgumentError(f"there is no thread pool for {target.triple}", remedy="pass threads=False")
+
+    def check_variants(self, kinds: Sequence[str], weights: str) -> None:
+        """Raise ArgumentError for variants of a library that would each hold all weights."""
+        variant = next((kind for kind in kinds if kind in self.variants), None)
+        if variant and weights != BESIDE:
+            raise ArgumentError(
+                f"a file of kind {variant!r} shares the weights of other files",
+                remedy=f"pass weights={BESIDE!r} (--weights-beside)",
+            )

@@ -14,9 +14,15 @@ from graphc.files.container import is_container
 from graphc.passes.pipeline import Arranged
 
 WASM_KINDS = ("wasm", "js", "d.ts", "html")
-"""Kinds of files of ``--target wasm``."""
-KINDS = ("so", "a", "o", "h", "c", "py", "hpp", "rs", "go", "fmu", *WASM_KINDS, "dll", "lib", "dylib")
-"""Suffixes of ``-o`` and names for ``--emit`` that mean a C library; the last three are for Windows and macOS."""
+"""Kinds of files that ``-o net.wasm`` writes."""
+_TARGETS = {
+    **dict.fromkeys((*WASM_KINDS, "relaxed", "scalar", "wasi"), "wasm"),
+    **dict.fromkeys(("dll", "lib"), "windows-avx2"),
+    "dylib": "macos-neon",
+}
+"""A target for each kind of file that needs one of its system."""
+KINDS = ("so", "a", "o", "h", "c", "py", "hpp", "rs", "go", "fmu", *_TARGETS)
+"""Suffixes of ``-o`` and names for ``--emit`` that mean a C library."""
 build_library = deferred("graphc.c_library.build:build_library")
 Prepared = tuple[Any, list[Any], Any, Arranged]
 """A model, examples, their named dimensions, and the user's passes."""
@@ -29,9 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--emit",
         metavar="KINDS",
         help=f"files to write: some of {','.join(KINDS)} (default: the kind of -o, and h; for net.wasm "
-        f"{','.join(WASM_KINDS)}, which need --target wasm); hpp is a C++ header, rs a Rust crate, go a Go package, "
-        "fmu an FMI 3.0 co-simulation unit; dll, and lib, its import library, need --target windows-avx2; dylib "
-        "needs --target macos-neon",
+        f"{','.join(WASM_KINDS)}); hpp is a C++ header, rs a Rust crate, go a Go package, fmu an FMI 3.0 co-simulation "
+        "unit; those of WebAssembly need --target wasm: relaxed and scalar are modules for other engines, wasi is a "
+        "command; dll, and lib, its import library, need --target windows-avx2; dylib needs --target macos-neon",
     )
     group.add_argument(
         "--entry",
@@ -71,9 +77,11 @@ def is_requested(options: argparse.Namespace) -> bool:
             f"--emit: unknown kind of file {unknown[0]!r}", remedy=f"choose from {','.join(KINDS)}"
         )
     kinds = (options.emit or Path(options.output).suffix[1:]).split(",")
-    wasm = next((kind for kind in kinds if kind in WASM_KINDS), "")
-    if library and wasm and options.machine.partition(":")[0] != "wasm":
-        raise console.UsageError(f"a file of kind {wasm} is WebAssembly", remedy="pass --target wasm")
+    system = options.machine.partition(":")[0].partition("-")[0]
+    for kind in kinds if library else ():
+        if _TARGETS.get(kind, system).partition("-")[0] != system:
+            fault = f"a file of kind {kind} is not for {options.machine}"
+            raise console.UsageError(fault, remedy=f"pass --target {_TARGETS[kind]}")
     return library
 
 

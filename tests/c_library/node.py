@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from graphc.c_library.build import Library
+from graphc.c_library.js_loader import file_url
 from tests.c_library.conftest import tool_or_skip
 
 ARRAYS = {
@@ -19,10 +20,19 @@ ARRAYS = {
     **{"int16": "Int16Array", "int8": "Int8Array", "uint8": "Uint8Array", "bool": "Uint8Array"},
     **{"uint16": "Uint16Array", "float16": "Uint16Array", "uint32": "Uint32Array", "uint64": "BigUint64Array"},
 }
-CALLS = """
+RELAXED = """
+import v8 from "node:v8";
+if (!WebAssembly.validate(new Uint8Array([
+  0, 97, 115, 109, 1, 0, 0, 0, 1, 8, 1, 96, 3, 123, 123, 123, 1, 123, 3, 2, 1, 0, 10, 13, 1, 11, 0, 32, 0, 32, 1, 32, 2,
+  253, 133, 2, 11]))) v8.setFlagsFromString("--experimental-wasm-relaxed-simd");
+"""
+"""Turns relaxed SIMD on, which needs a flag in Node 20."""
+CALLS = (
+    RELAXED.replace("{", "{{").replace("}", "}}")
+    + """
 import {{ readFile, writeFile }} from "node:fs/promises";
 import {{ load }} from {loader};
-const net = await load();
+const net = await load({source});
 const results = [];
 for (const [entry, inputs] of JSON.parse(await readFile({calls}, "utf8"))) {{
   const given = {{}};
@@ -35,6 +45,7 @@ for (const [entry, inputs] of JSON.parse(await readFile({calls}, "utf8"))) {{
 }}
 await writeFile({results}, JSON.stringify(results));
 """
+)
 
 
 def run_script(text: str, folder: Path) -> str:
@@ -46,13 +57,18 @@ def run_script(text: str, folder: Path) -> str:
     return done.stdout
 
 
-def call_in_node(library: Library, calls: Sequence[tuple[str, Mapping[str, np.ndarray]]]) -> list[list[bytes]]:
-    """Return the bytes of the outputs of calls (entry, inputs by name), one after the other."""
+def call_in_node(
+    library: Library, calls: Sequence[tuple[str, Mapping[str, np.ndarray]]], source: str = ""
+) -> list[list[bytes]]:
+    """Return the bytes of the outputs of calls (entry, inputs by name), one after the other.
+
+    ``source`` is the expression of the module to load.
+    """
     folder = library.files["js"].parent
     encoded: list[Any] = [(entry, {n: _encoded(a) for n, a in inputs.items()}) for entry, inputs in calls]
     (folder / "calls.json").write_text(json.dumps(encoded))
-    names = {"loader": f"./{library.files['js'].name}", "calls": "calls.json", "results": "results.json"}
-    run_script(CALLS.format(**{key: json.dumps(name) for key, name in names.items()}), folder)
+    names = {"loader": file_url(library.files["js"].name), "calls": "calls.json", "results": "results.json"}
+    run_script(CALLS.format(source=source, **{key: json.dumps(name) for key, name in names.items()}), folder)
     results = json.loads((folder / "results.json").read_text())
     return [[base64.b64decode(output) for output in outputs] for outputs in results]
 

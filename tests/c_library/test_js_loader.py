@@ -14,8 +14,9 @@ import graphc
 from graphc import nn
 from graphc.base.errors import ArgumentError
 from graphc.c_library.build import build_library
+from graphc.codegen.machine.target import host_target
 from tests.c_library.conftest import Built, run_tool, tool_or_skip
-from tests.c_library.node import call_in_node, run_script
+from tests.c_library.node import RELAXED, call_in_node, run_script
 
 HEAD = """
 import {{ load, LibraryError }} from "./{name}.js";
@@ -29,10 +30,10 @@ const fails = (action) => {{
 END = "\nconsole.log(JSON.stringify(results));"
 
 
-def run(library: Any, body: str) -> list[Any]:
+def run(library: Any, body: str, before: str = "") -> list[Any]:
     """Return the entries of ``results`` that the body of a script has pushed."""
     path = library.files["js"]
-    return json.loads(run_script(HEAD.format(name=path.stem) + body + END, path.parent))
+    return json.loads(run_script(before + HEAD.format(name=path.stem) + body + END, path.parent))
 
 
 def wasm(built: Built, name: str) -> Any:
@@ -139,13 +140,34 @@ def test_sources_are_files_bytes_modules_and_responses(built: Built):
         const bytes = await readFile("policy.wasm");
         const body = () => new Response(bytes, { headers: { "content-type": "application/wasm" } });
         const sources = ["policy.wasm", new URL("policy.wasm", import.meta.url), bytes, bytes.buffer.slice(
-          bytes.byteOffset, bytes.byteOffset + bytes.length), new WebAssembly.Module(bytes), body()];
+          bytes.byteOffset, bytes.byteOffset + bytes.length), new WebAssembly.Module(bytes), body(),
+          Promise.resolve(body()), Promise.resolve(bytes), new Response(bytes), new Blob([bytes])];
         const input = new Float32Array(17).fill(0.5), expected = String(net.run({ input }).output);
         for (const source of sources) results.push(String((await load(source)).run({ input }).output) === expected);
         await load(new Response("", { status: 404 })).catch((e) => results.push(e.message));
+        await load(7).catch((e) => results.push(e.message));
         """,
     )
-    assert results == [True] * 6 + [": the server answers 404"]
+    messages = [": the server answers 404", "load takes an address, a Response or bytes, not number"]
+    assert results == [True] * 10 + messages
+
+
+def test_a_module_is_compiled_while_it_arrives_if_the_server_names_its_type(built: Built):
+    results = run(
+        wasm(built, "policy"),
+        """
+        import { readFile } from "node:fs/promises";
+        const bytes = await readFile("policy.wasm");
+        const streaming = WebAssembly.instantiateStreaming;
+        let streamed = 0;
+        WebAssembly.instantiateStreaming = (...values) => { streamed++; return streaming(...values); };
+        for (const type of ["application/wasm", "application/wasm; x=1", "text/plain"]) {
+          await load(new Response(bytes, { headers: { "content-type": type } }));
+          results.push(streamed);
+        }
+        """,
+    )
+    assert results == [1, 1, 1]
 
 
 def test_a_server_sends_the_module(built: Built):
@@ -170,6 +192,138 @@ def test_a_server_sends_the_module(built: Built):
         """,
     )
     assert results == [True, "/absent.wasm: the server answers 404"]
+
+
+def test_names_of_files_are_any_text(tmp_path: Path):
+    path = tmp_path / "a#b?c%20 d.wasm"
+    emit = ("wasm", "js", "html")
+    library = build_library(nn.ReLU(), graphc.zeros(3), path=path, target="wasm", emit=emit, weights="beside")
+    assert library.files["weights"].name == "a#b?c%20 d.weights"
+    assert '"./a%23b%3Fc%2520%20d.js"' in library.files["html"].read_text()
+    ((output,),) = call_in_node(library, [("run", {"input": np.array([-1, 2, 3], "f4")})])
+    assert np.frombuffer(output, "f4").tolist() == [0, 2, 3]
+
+
+def beside(built: Built) -> Any:
+    return built("policy", ("wasm", "relaxed", "scalar", "js", "d.ts"), target="wasm", weights="beside")
+
+
+def test_the_best_module_that_the_engine_runs_is_loaded(built: Built):
+    library = beside(built)
+    results = run(
+        library,
+        """
+        const validate = WebAssembly.validate;
+        const loaded = async () => {
+          const asked = [];
+          const files = (await import("node:module")).createRequire(import.meta.url)("node:fs/promises");
+          const read = files.readFile;
+          files.readFile = (url, ...rest) => { asked.push(url.href.split("/").at(-1)); return read(url, ...rest); };
+          (await import("node:module")).syncBuiltinESMExports();
+          await load();
+          files.readFile = read;
+          return asked.find((name) => name.endsWith("wasm"));
+        };
+        results.push(await loaded());
+        WebAssembly.validate = () => false;
+        results.push(await loaded());
+        WebAssembly.validate = (bytes) => bytes.length < 40;
+        results.push(await loaded());
+        """,
+        RELAXED,
+    )
+    relaxed = "policy.relaxed.wasm" if host_target().fma else "policy.wasm"
+    assert results == [relaxed, "policy.scalar.wasm", "policy.wasm"]
+
+
+def test_an_engine_without_vectors_is_told(built: Built):
+    script = """
+    WebAssembly.validate = () => false;
+    await load().catch((e) => results.push(e.message));
+    """
+    assert run(wasm(built, "policy"), script) == ["this engine lacks instructions that policy.wasm needs"]
+
+
+def test_weights_are_in_a_file_that_is_checked(built: Built):
+    results = run(
+        beside(built),
+        """
+        import { readFile } from "node:fs/promises";
+        const bytes = await readFile("policy.weights"), module = await readFile("policy.wasm");
+        const input = new Float32Array(17).fill(0.5), expected = String(net.run({ input }).output);
+        for (const weights of [bytes, new Uint8Array(bytes).buffer, "policy.weights", new Response(bytes),
+            Promise.resolve(new Response(bytes))]) {
+          results.push(String((await load(module, weights)).run({ input }).output) === expected);
+        }
+        const damaged = (action) => { const copy = new Uint8Array(bytes); action(copy); return copy; };
+        for (const weights of [bytes.subarray(0, 1000), new Uint8Array(0), damaged((b) => (b[1000] ^= 1)),
+            damaged((b) => (b[3] ^= 1)), new Response("", { status: 404 }), "absent.weights"]) {
+          await load(module, weights).then(() => results.push("none"), (e) => results.push(`${e.name}: ${e.message}`));
+        }
+        """,
+    )
+    size = 22_848 + 64
+    assert results[:5] == [True] * 5
+    assert results[5] == f"RangeError: policy.weights has {size} bytes, and here are 1000"
+    assert results[6] == f"RangeError: policy.weights has {size} bytes, and here are 0"
+    assert results[7].startswith("Error: policy.weights is damaged or of another build: its SHA-256 is ")
+    assert results[8] == "LibraryError: the weights are not those that this library was built with"
+    assert results[9] == "Error: : the server answers 404" and "absent.weights" in results[10]
+
+
+def test_an_engine_without_cryptography_checks_size_and_header(built: Built):
+    results = run(
+        beside(built),
+        """
+        import { readFile } from "node:fs/promises";
+        const bytes = new Uint8Array(await readFile("policy.weights"));
+        Object.defineProperty(globalThis, "crypto", { value: {} });
+        await load(undefined, bytes);
+        bytes[20] ^= 1;
+        await load(undefined, bytes).catch((e) => results.push(e.message));
+        """,
+    )
+    assert results == ["the weights are not those that this library was built with"]
+
+
+def test_damaged_files_are_refused_with_a_message(built: Built):
+    results = run(
+        beside(built),
+        """
+        import { readFile } from "node:fs/promises";
+        const module = new Uint8Array(await readFile("policy.wasm"));
+        const weights = new Uint8Array(await readFile("policy.weights"));
+        let seed = 1;
+        const random = (limit) => (seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0) % limit;
+        const cut = (bytes) => bytes.slice(0, random(bytes.length));
+        const changed = (bytes) => {
+          const copy = bytes.slice();
+          copy[random(copy.length)] ^= 1 << random(8);
+          return copy;
+        };
+        const longer = (bytes) => Uint8Array.of(...bytes, ...new Uint8Array(1 + random(100)));
+        const makes = [
+          () => [module, cut(weights)],
+          () => [module, changed(weights)],
+          () => [module, longer(weights)],
+          () => [cut(module), weights],
+          () => [new Response(cut(module), { headers: { "content-type": "application/wasm" } }), weights],
+        ];
+        for (let i = 0; i < 500; i++) {
+          await load(...makes[i % makes.length]()).then(
+            () => results.push(`${i}: not refused`),
+            (e) => results.push(e instanceof WebAssembly.RuntimeError ? `${i}: trap` : e.message),
+          );
+        }
+        const input = new Float32Array(17).fill(0.5);
+        results.push(String((await load(module, weights)).run({ input }).output) === String(net.run({ input }).output));
+        """,
+    )
+    *messages, is_equal = results
+    known = ("policy.weights has", "policy.weights is damaged", "policy.wasm is damaged", "the weights are not")
+    assert len(messages) == 500 and is_equal
+    assert not [message for message in messages if not message.startswith(known)]
+    assert {next(k for k in known if message.startswith(k)) for message in messages} >= {*known[:3]}
 
 
 def test_the_module_of_another_build_is_refused(built: Built, tmp_path: Path):
@@ -216,13 +370,30 @@ def test_names_of_a_model_stay_inside_of_comments(tmp_path: Path):
 
 def test_typescript_accepts_the_types(built: Built, tmp_path: Path):
     compiler = tool_or_skip("tsc")
-    library = wasm(built, "sizes")
-    shutil.copy(library.files["d.ts"], tmp_path / "sizes.d.ts")
+    for name, library in (("sizes", wasm(built, "sizes")), ("policy", beside(built))):
+        shutil.copy(library.files["d.ts"], tmp_path / f"{name}.d.ts")
+    (tmp_path / "package.json").write_text('{"type": "module"}')
     (tmp_path / "use.ts").write_text(
-        'import { load } from "./sizes.js";\nconst net = await load();\n'
-        'const y: Float32Array = net.run({ x: new Float32Array(8), batch: 1 })["output.0"];\nexport { y };\n'
+        """\
+        import { load, LibraryError } from "./sizes.js";
+        import { load as loadPolicy } from "./policy.js";
+        const net = await load(fetch("sizes.wasm"));
+        const y: Float32Array = net.run({ x: new Float32Array(8), batch: 1 })["output.0"];
+        const module = await WebAssembly.compile(new ArrayBuffer(8));
+        const policies = [await loadPolicy(), await loadPolicy(module, new Uint8Array(8)),
+          await loadPolicy(new URL("https://example.org"), fetch("policy.weights"))];
+        // @ts-expect-error
+        net.run({ x: new Float64Array(8) });
+        // @ts-expect-error
+        loadPolicy(module, 7);
+        // @ts-expect-error
+        load("sizes.wasm", new Uint8Array(8));
+        export const code = (e: LibraryError): boolean => e.code === "ERROR_SIZE";
+        export { y, policies };
+        """
     )
-    run_tool(compiler, "--noEmit", "--strict", "--target", "es2022", "--module", "nodenext", tmp_path / "use.ts")
+    options = ("--noEmit", "--strict", "--target", "es2022", "--module", "nodenext")
+    run_tool(compiler, *options, tmp_path / "use.ts", cwd=tmp_path)
 
 
 @pytest.mark.parametrize("name", ["saveState", "then"])

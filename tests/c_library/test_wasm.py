@@ -13,6 +13,7 @@ import graphc
 from graphc import nn
 from graphc.base.errors import ArgumentError, CompileError
 from graphc.c_library.build import build_library
+from graphc.codegen.machine.target import host_target, target_named
 from graphc.nn import functional as F
 from tests.c_library.conftest import Built, call_alone, expected
 from tests.c_library.nets import NETS
@@ -53,6 +54,36 @@ def test_in_strict_order_the_bits_are_those_of_this_machine(name: str, built: Bu
     native = build_library(net.model(), *net.calls[0], path=tmp_path / "n.so", emit=("so", "py"), strict_order=True)
     outputs = call_in_node(library, named(net.calls, [INPUTS.get(name, "x")]))
     assert outputs == [[a.tobytes() for a in call] for call in call_alone(native, net.calls, tmp_path)]
+
+
+MODULES = ("wasm", "relaxed", "scalar")
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_modules_for_other_engines_share_weights_and_results(name: str, built: Built, tmp_path: Path):
+    net = NETS[name]
+    library = built(name, (*MODULES, "js"), target="wasm", weights="beside")
+    calls = named(net.calls, [INPUTS.get(name, "x")])
+    if name == "sizes":
+        calls = [(entry, {**inputs, "batch": np.int64(inputs["x"].shape[0])}) for entry, inputs in calls]
+    sizes = {kind: library.files[kind].stat().st_size for kind in MODULES}
+    assert library.files["relaxed"].name == f"{name}.relaxed.wasm" and max(sizes.values()) < 3 * library.code_bytes
+    for kind in MODULES:
+        outputs = call_in_node(library, calls, f'new URL("{library.files[kind].name}", import.meta.url)')
+        for result, arrays in zip(outputs, expected(net, tmp_path), strict=True):
+            assert all(close(a, b) for a, b in zip(result, arrays, strict=True))
+
+
+@pytest.mark.parametrize("target", ["wasm-relaxed", "wasm-scalar"])
+def test_in_strict_order_all_modules_give_the_same_bits(target: str, tmp_path: Path):
+    if target_named(target).fma and not host_target().fma:
+        pytest.skip("this processor has no multiply-add")
+    x = np.random.default_rng(0).standard_normal((7, 37)).astype("f4") * 5
+    outputs = []
+    for name in ("wasm", target):
+        options: dict[str, Any] = {"path": tmp_path / f"{name}.wasm", "target": name, "strict_order": True}
+        outputs += call_in_node(build_library(functions, graphc.tensor(x), **options), [("run", {"x": x})])
+    assert outputs[0] == outputs[1]
 
 
 def functions(x: Any) -> Any:
@@ -142,7 +173,7 @@ def test_equal_models_give_equal_bytes(tmp_path: Path):
     [
         ({"target": "avx2"}, ArgumentError, "no file of kind 'wasm' for Linux"),
         ({"target": "wasm", "emit": ("so",)}, ArgumentError, "no file of kind 'so' for WebAssembly"),
-        ({"target": "wasm", "weights": "beside"}, ArgumentError, "contains its weights"),
+        ({"target": "wasm", "emit": ("wasm", "scalar")}, ArgumentError, "'scalar' shares the weights of other files"),
         ({"target": "wasm", "realtime": True}, ArgumentError, "properties of machine code"),
         ({"target": "wasm", "threads": True}, ArgumentError, "no thread pool for wasm32"),
     ],

@@ -94,4 +94,4 @@ def test_a_library_for_windows_is_written_here(models: Path, tmp_path: Path, gra
     assert done.code == console.OK and "net.lib" in done.out
     assert output.read_bytes().startswith(b"MZ") and (tmp_path / "net.lib").read_bytes().startswith(b"!<arch>\n")
     refused = graphc("compile", f"{models}:Net", "--input", "x:f32[2,6]", "--target", "sse2", "-o", output)
-    assert refused.code == console.COMPILE and "no file of kind 'dll' for Linux" in refused.err
+    assert refused.code == console.USAGE and "pass --target windows-avx2" in refused.err

@@ -114,6 +114,8 @@ WITH_ADDEND = frozenset(
 """Relocations with an addend."""
 
 
+LINKED = "env"
+"""Module of imports that the linker defines; functions of other modules come from the host."""
 CALL = 0x10
 """Opcode of a call, before the index of its function."""
 _VECTORS = b"\x60\x03\x7b\x7b\x7b\x01\x7b"

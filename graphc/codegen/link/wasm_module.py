@@ -38,7 +38,9 @@ def link_wasm(
     supply: Callable[[str], bytes | None] = lambda name: None,
     stack_bytes: int = STACK_BYTES,
 ) -> bytes:
-    """Return a WebAssembly module of object files that imports nothing, with equal bytes for equal arguments.
+    """Return a WebAssembly module of object files, with equal bytes for equal arguments.
+
+    It imports the functions that objects import from other modules than LINKED, and nothing else.
 
     ``exports`` are the names of its functions; it also exports MEMORY and HEAP. Functions and data that these do not
     reach are dropped. Code finds each block of ``data`` by its name. Undefined functions come from ``supply`` (the
@@ -54,11 +56,12 @@ def link_wasm(
 class _ModuleLinker:
     def __init__(self, program: WasmProgram, stack_bytes: int):
         self.program, self.stack_bytes = program, layout.align(stack_bytes, BLOCK_ALIGNMENT)
-        self.indices = {id(function): index for index, function in enumerate(program.functions)}
+        self.imports = {name: index for index, name in enumerate(program.imports)}
+        self.indices = {id(function): index for index, function in enumerate(program.functions, len(self.imports))}
         self.addresses = {id(function): index for index, function in enumerate(program.table, 1)}
         self.types: dict[bytes, int] = {}
-        for function in program.functions:
-            self._type(function.signature)
+        for signature in (*program.imports.values(), *(function.signature for function in program.functions)):
+            self._type(signature)
         self.heap = self._place()
 
     def _type(self, signature: bytes) -> int:
@@ -86,6 +89,8 @@ class _ModuleLinker:
             return self._type(relocation.signature)
         if rule in (Relocation.R_WASM_GLOBAL_INDEX_LEB, Relocation.R_WASM_TABLE_NUMBER_LEB):
             return 0
+        if relocation.symbol is not None and relocation.symbol.imported in self.imports:
+            return self.imports[relocation.symbol.imported]
         symbol = self.program.target(relocation)
         if isinstance(symbol.definition, WasmData):
             return symbol.definition.address + symbol.offset + relocation.addend
@@ -130,6 +135,7 @@ class _ModuleLinker:
         bodies = [self._body(function) for function in program.functions]  # may add types
         sections = {
             SectionId.TYPE: counted(list(self.types)),
+            SectionId.IMPORT: counted(self._imports()) if program.imports else b"",
             SectionId.FUNCTION: counted([unsigned_leb(self._type(f.signature)) for f in program.functions]),
             SectionId.TABLE: self._table() if program.has_table else b"",
             SectionId.MEMORY: counted([b"\0" + unsigned_leb(-(-self.heap // form.PAGE))]),
@@ -141,6 +147,12 @@ class _ModuleLinker:
         }
         encoded = [bytes([number]) + with_size(content) for number, content in sections.items() if content]
         return b"".join([form.MAGIC, *encoded])
+
+    def _imports(self) -> list[bytes]:
+        return [
+            form.text(module) + form.text(name) + bytes([External.FUNCTION]) + unsigned_leb(self._type(signature))
+            for (module, name), signature in self.program.imports.items()
+        ]
 
     def _table(self) -> bytes:
         size = unsigned_leb(len(self.program.table) + 1)

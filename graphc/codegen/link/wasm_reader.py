@@ -72,6 +72,8 @@ class WasmSymbol:
     """Offset in its data."""
     signature: bytes = b""
     """Encoded type of a function."""
+    imported: tuple[str, str] | None = None
+    """Module and name of a function that the host defines."""
 
     @property
     def is_local(self) -> bool:
@@ -100,8 +102,8 @@ class _ObjectReader:
             raise ArtifactError("the object code is not a WebAssembly module of version 1")
         self.reader = ByteReader(data, start=len(form.MAGIC))
         self.types: list[bytes] = []
-        self.imports: dict[External, list[tuple[str, bytes]]] = {kind: [] for kind in External}
-        """Name and encoded type (of functions) of each import."""
+        self.imports: dict[External, list[tuple[str, str, bytes]]] = {kind: [] for kind in External}
+        """Module, name and encoded type (of functions) of each import."""
         self.signatures: list[bytes] = []
         """Types of the functions that the object defines."""
         self.functions: list[WasmFunction] = []
@@ -158,8 +160,7 @@ class _ObjectReader:
 
     def _imports(self, section: ByteReader) -> None:
         for _ in range(section.unsigned()):
-            section.text()
-            name, number = section.text(), section.byte()
+            module, name, number = section.text(), section.text(), section.byte()
             if number not in External._value2member_map_:
                 raise CompileError(f"the import {name} of kind {number} cannot be linked")
             kind, signature = External(number), b""
@@ -169,7 +170,7 @@ class _ObjectReader:
                 section.take(2)
             else:
                 self._limits(section, is_table=kind is External.TABLE)
-            self.imports[kind].append((name, signature))
+            self.imports[kind].append((module, name, signature))
 
     def _limits(self, section: ByteReader, is_table: bool) -> None:
         if is_table:
@@ -275,8 +276,10 @@ class _ObjectReader:
         imports = self.imports[external]
         if index >= len(imports):
             raise part.damage(f"there is no import {index} of kind {kind.name.lower()}")
-        name, signature = imports[index]
-        return WasmSymbol(kind, part.text() if SymbolFlag.EXPLICIT_NAME in flags else name, flags, signature=signature)
+        module, name, signature = imports[index]
+        imported = (module, name) if kind is SymbolKind.FUNCTION and module != form.LINKED else None
+        own_name = part.text() if SymbolFlag.EXPLICIT_NAME in flags else name
+        return WasmSymbol(kind, own_name, flags, signature=signature, imported=imported)
 
     def _data_symbol(self, part: ByteReader, flags: SymbolFlag) -> WasmSymbol:
         name = part.text()

@@ -38,6 +38,8 @@ class WasmProgram:
     """Whether code uses the stack pointer."""
     table: list[WasmFunction] = field(default_factory=list)
     """Functions whose addresses are taken, by address from 1 on."""
+    imports: dict[tuple[str, str], bytes] = field(default_factory=dict)
+    """Type of each function of the host, by its module and name."""
     has_table: bool = False
     """Whether code calls functions by address."""
 
@@ -130,6 +132,10 @@ class _Resolver:
             return None
         if symbol.definition is not None or symbol.name in INSTRUCTIONS:
             return symbol.definition
+        is_call = relocation.rule is Relocation.R_WASM_FUNCTION_INDEX_LEB
+        if symbol.imported is not None and is_call and symbol.name not in self.definitions:
+            program.imports[symbol.imported] = symbol.signature
+            return None
         definition = self._defined(symbol)
         if definition.kind is not symbol.kind or definition.signature != symbol.signature:
             raise CompileError(f"the symbol {symbol.name} is used as another type than it is defined")

@@ -302,8 +302,9 @@ def in_strict_order(target: Target) -> Target:
 def target_named(name: str) -> Target:
     """Return ``host``, or one of ``named_targets``: ``sse2``, ``avx2``, ``avx512`` (x86-64), the same after
     ``windows-``, ``macos-avx2``, ``neon``, ``neon-dotprod``, ``neon-i8mm``, ``macos-neon`` (aarch64), ``rv64gc``,
-    ``rv64gcv`` (riscv64), ``wasm`` (WebAssembly), ``cortex-m4``, ``cortex-m7``, ``cortex-m55`` (thumb), ``rv32imc`` or
-    ``rv32imfc`` (riscv32). The suffix STRICT puts it in strict order. Raises CompileError for other names."""
+    ``rv64gcv`` (riscv64), ``wasm``, ``wasm-relaxed``, ``wasm-scalar`` (WebAssembly), ``cortex-m4``, ``cortex-m7``,
+    ``cortex-m55`` (thumb), ``rv32imc`` or ``rv32imfc`` (riscv32). The suffix STRICT puts it in strict order. Raises
+    CompileError for other names."""
     initialize()
     if name.endswith(STRICT):
         return in_strict_order(target_named(name.removesuffix(STRICT)))

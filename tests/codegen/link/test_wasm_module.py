@@ -99,3 +99,34 @@ def test_an_instruction_has_its_own_type():
     text = MADD.format(parameters="<4 x float>", arguments="<4 x float> %v")
     with pytest.raises(CompileError, match=r"f32x4\.relaxed_madd is not called as a function of its operands"):
         link_wasm([compiled(text)], ["f"])
+
+
+HOST = """\
+declare i32 @from_host(i32) #0
+define i32 @twice(i32 %x) {
+  %a = call i32 @from_host(i32 %x)
+  %b = call i32 @from_host(i32 %a)
+  ret i32 %b
+}
+attributes #0 = { "wasm-import-module"="outside" "wasm-import-name"="next" }
+"""
+
+
+def test_functions_of_the_host_are_imported(tmp_path: Path):
+    code = link_wasm([compiled(HOST)], ["twice"])
+    imports = "WebAssembly.Module.imports(module)"
+    call = "new WebAssembly.Instance(module, { outside: { next: (x) => 10 * x } }).exports.twice(3)"
+    empty = link_wasm([compiled("define i32 @f() {\n  ret i32 0\n}\n")], ["f"])
+    (tmp_path / "host.wasm").write_bytes(code)
+    expression = f"""(() => {{
+      const module = new WebAssembly.Module(require("fs").readFileSync("host.wasm"));
+      return [{imports}, {call}];
+    }})()"""
+    expected = [[{"module": "outside", "name": "next", "kind": "function"}], 300]
+    assert call_module(empty, tmp_path, expression) == expected
+
+
+def test_the_address_of_a_function_of_the_host_cannot_be_taken():
+    text = HOST + "define ptr @address() {\n  ret ptr @from_host\n}\n"
+    with pytest.raises(CompileError, match="from_host is not defined"):
+        link_wasm([compiled(text)], ["address"])

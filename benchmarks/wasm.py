@@ -4,6 +4,7 @@ The five nets of ``benchmarks.library``, batch 1: bytes of the module and of mod
 the first result, and the median time of a call, in alternating rounds. The demo of the C library, which ``cc``
 compiles, measures SSE2: vectors of 16 bytes, as WebAssembly has. ``--onnxruntime-web FOLDER`` calls ONNX files of the
 nets by the npm package ``onnxruntime-web`` that is installed in that folder, with one thread, and compares results.
+``--browser CHROMIUM`` calls both in a browser instead, ``--minilm FILE.safetensors`` adds a MiniLM-L6 with its weights.
 """
 
 from __future__ import annotations
@@ -24,12 +25,15 @@ from typing import Any
 import numpy as np
 
 import graphc
+from benchmarks import wasm_browser
 from benchmarks.harness.results import format_table
 from benchmarks.library import NETS
 from graphc.c_library.build import build_library
 
 CALLS, ROUNDS = 2000, 5
 """Calls of a round, after as many that let the engine optimize, and rounds, of which the median counts."""
+TURNS = 20
+"""Measurements of each net and library on a page of a browser, in turns."""
 _SCRIPT = """
 const start = performance.now();
 const { load } = await import("./net.js");
@@ -75,8 +79,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--calls", type=int, default=CALLS)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--onnxruntime-web", type=Path, metavar="FOLDER", help="folder with the package of npm")
+    parser.add_argument("--browser", metavar="CHROMIUM", help="call both in this browser; needs --onnxruntime-web")
+    parser.add_argument("--minilm", type=Path, metavar="FILE", help="weights of a MiniLM-L6, for --browser")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(argv)
+    if options.browser is not None:
+        return _in_browser(options, parser)
     for tool in ("node", "cc"):
         if shutil.which(tool) is None:
             print(f"{tool} is needed", file=sys.stderr)
@@ -97,6 +105,33 @@ def main(argv: Sequence[str] | None = None) -> int:
     titles = ["net", "weights B", "wasm B", "wasm+js gz B", "first ms", "node us", "sse2 us", "node / sse2"]
     titles += ["onnxruntime-web first ms", "onnxruntime-web us", "onnxruntime-web / node"] if peer else []
     print(format_table(titles, rows))
+    return 0
+
+
+def _in_browser(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    """Print the figures of all nets in a browser."""
+    if options.onnxruntime_web is None or shutil.which(options.browser) is None:
+        parser.error("--browser needs an installed browser, and --onnxruntime-web")
+    figures = {
+        name: wasm_browser.measure(
+            name, options.browser, options.onnxruntime_web, options.minilm, TURNS, options.rounds
+        )
+        for name in wasm_browser.cases(options.minilm)
+    }
+    if options.json:
+        print(json.dumps(figures, indent=2))
+        return 0
+    rows = [
+        [
+            *(name, f"{f['download']:,}", f"{f['peer download']:,}"),
+            *(f"{f[key]:.0f}" for key in ("wasm first", "peer first")),
+            *(f"{f[key]:.2f}" for key in ("wasm", "relaxed", "peer")),
+            *(f"{f['peer'] / f[key]:.2f}" for key in ("wasm", "relaxed")),
+        ]
+        for name, f in figures.items()
+    ]
+    titles = ["net", "gz B", "onnxruntime-web gz B", "first ms", "onnxruntime-web first ms", "wasm us", "relaxed us"]
+    print(format_table([*titles, "onnxruntime-web us", "onnxruntime-web / wasm", "/ relaxed"], rows))
     return 0
 
 

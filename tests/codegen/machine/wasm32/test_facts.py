@@ -15,7 +15,7 @@ from tests.compiler.graphs import mlp
 
 def test_vectors_have_16_bytes_and_addresses_are_static():
     target = FAMILY.named["wasm"]
-    assert (target.vector_bytes, target.registers, target.fma, target.masked) == (16, 16, False, False)
+    assert (target.vector_bytes, target.registers, target.fma, target.masked) == (16, 12, False, False)
     assert target.is_wasm and target.relocation_model == "static" and not target.has_pool and target.reader is None
     assert not target_named("avx2").is_wasm and target_named("avx2").relocation_model == "pic"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
@@ -137,25 +137,20 @@ def build_library(
     library_path = Path(path)
     machines = _machines(target, strict_order)
     system = system_of(machines[0])
-    kinds = _kinds(library_path, emit, system)
+    kinds = _kinds(library_path, emit, system, weights)
     system.check(machines[0], weights, threads, realtime)
-    system.check_variants(kinds, weights)
     prefix = _prefix(library_path, name)
     stored = _without_texts(_content(model, examples, keyword_examples, dims, passes, precision, machines[0]))
     sources = sources_of(stored, entries)
-    choices = Choices(prefix, machines, target, weights, threads)
-    built, variants = _built(sources, changing(stored, sources), choices, system, kinds)
-    return _write(built, variants, system, library_path, kinds, realtime)
+    built = _built(stored, sources, Choices(prefix, machines, target, weights, threads), system, kinds)
+    return _write(*built, system, library_path, kinds, realtime)
 
 
 def _built(
-    sources: Sequence[LibrarySource],
-    changed: Collection[str],
-    choices: Choices,
-    system: System,
-    kinds: Sequence[str],
+    stored: Artifact, sources: Sequence[LibrarySource], choices: Choices, system: System, kinds: Sequence[str]
 ) -> tuple[Built, dict[str, Built]]:
     """Compile a library, and its variants among ``kinds``, which read the same weights."""
+    changed = changing(stored, sources)
     built = _checked(build(sources, changed, choices))
     variants = dict[str, Built]()
     for kind in kinds:
@@ -178,13 +173,14 @@ def _checked(built: Built) -> Built:
     return built
 
 
-def _kinds(path: Path, emit: Sequence[str] | None, system: System) -> tuple[str, ...]:
+def _kinds(path: Path, emit: Sequence[str] | None, system: System, weights: str) -> tuple[str, ...]:
     suffix = path.suffix[1:]
     if isinstance(emit, str):
         emit = emit.split(",")
     default = WASM_KINDS if suffix in WASM_KINDS else tuple(dict.fromkeys((suffix or "so", "h")))
     kinds = tuple(emit) if emit is not None else default
     check_kinds(kinds, system)
+    system.check_variants(kinds, weights)
     return kinds
 
 

@@ -77,7 +77,7 @@ def is_requested(options: argparse.Namespace) -> bool:
             f"--emit: unknown kind of file {unknown[0]!r}", remedy=f"choose from {','.join(KINDS)}"
         )
     kinds = (options.emit or Path(options.output).suffix[1:]).split(",")
-    system = options.machine.partition(":")[0].partition("-")[0]
+    system: str = options.machine.partition(":")[0].partition("-")[0]
     for kind in kinds if library else ():
         if _TARGETS.get(kind, system).partition("-")[0] != system:
             fault = f"a file of kind {kind} is not for {options.machine}"

@@ -162,10 +162,10 @@ NEWEST = "sm_90"
 
 
 _NAMED = (
-    *("host", "neon", "neon-dotprod", "neon-i8mm", "sm_80", "sm_90", "sm_90a", "sm_100"),
-    *("rv64gc", "rv64gcv", "cortex-m4", "cortex-m7", "cortex-m55", "rv32imc", "rv32imfc"),
+    *("host", "neon", "neon-dotprod", "neon-i8mm", "macos-neon", "sm_80", "sm_90", "sm_90a", "sm_100"),
+    *("rv32imc", "rv32imfc", "rv64gc", "rv64gcv", "cortex-m4", "cortex-m7", "cortex-m55"),
     *("wasm", "wasm-relaxed", "wasm-scalar", "sse2", "avx2", "avx512"),
-    *("windows-sse2", "windows-avx2", "windows-avx512", "macos-neon", "macos-avx2"),
+    *("windows-sse2", "windows-avx2", "windows-avx512", "macos-avx2"),
 )
 """``host`` and the names of ``named_targets``, which need not be imported to parse arguments."""
 

@@ -97,7 +97,7 @@ class KernelEmitter:
     def __init__(self, kernel: Kernel, target: Target, declarations: dict[str, Item], chunking: Chunking | None = None):
         self.kernel = kernel
         self.target = target
-        self.function = FunctionWriter(declarations)
+        self.function = FunctionWriter(declarations, target.word_bits)
         self.share = ShareWriter(self.function, chunking) if chunking else None
         self.scalar = ScalarEmitter(self.function.line, self.function.declare, target)
         self.memory = MemoryWriter(self.function, self.value, target)

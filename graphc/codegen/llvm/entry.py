@@ -94,7 +94,7 @@ def _functions(
         functions.append(f"@{HOST} = external global ptr\n")
     return [
         *functions,
-        *_EntryWriter(program, execution, target.line_bytes, declarations, stamps, threads_in_table).emit(),
+        *_EntryWriter(program, execution, target, declarations, stamps, threads_in_table).emit(),
     ]
 
 
@@ -205,20 +205,20 @@ class _EntryWriter:
         self,
         program: Program,
         execution: Execution,
-        line: int,
+        target: Target,
         declarations: dict[str, Item],
         stamps: Stamps | None = None,
         threads_in_table: bool = False,
     ):
         self.program = program
-        self.line = line
-        """Bytes of a cache line."""
+        self.line = target.line_bytes
+        self.word_bits = target.word_bits
         self.polls = execution.polls
         self.dims = tuple(dims_of_program(program).values())
         """Dimensions whose sizes follow the addresses in the table."""
         self.last = len(bound_storages(program)) + 1 + len(self.dims)
         """Index of the table's last word."""
-        self.sizes = SizeWriter(self.declare)
+        self.sizes = SizeWriter(self.declare, self.word_bits)
         """Sizes of the current function."""
         self.declarations = declarations
         self.table: Parameter = (f"ptr noalias nocapture{'' if self.polls else ' readonly'}", "%table")
@@ -267,7 +267,7 @@ class _EntryWriter:
 
     def start(self) -> Function:
         """Return the entry of a program that threads share."""
-        self.sizes = SizeWriter(self.declare)
+        self.sizes = SizeWriter(self.declare, self.word_bits)
         scratch, parts = self.sizes.value(self.program.scratch), ""
         if is_size(self.threads.parts):
             parts = self.sizes.value(self.threads.parts)
@@ -327,7 +327,7 @@ class _EntryWriter:
 
     def body(self, start: int, stop: int) -> list[str]:
         """Return the lines of a function with the calls from ``start`` to before ``stop``."""
-        self.lines, self.sizes = [], SizeWriter(self.declare)
+        self.lines, self.sizes = [], SizeWriter(self.declare, self.word_bits)
         self.arena()
         if self.stamps:
             self.lines.append(f"  %pt = getelementptr inbounds i64, ptr %table, i64 {self.last}")
@@ -405,8 +405,10 @@ class _EntryWriter:
         self.leave(loops)
         for axis in loops[len(self.loops) :]:
             label = f"{number}.{len(self.loops)}"
-            self.lines.insert(0, f"  %c{label} = alloca i64, align 8")
-            self.lines.append(f"  store i64 0, ptr %c{label}, align 8")
+            kind = self.counter_type(axis)
+            name = "i" if kind == "i64" else "j"
+            self.lines.insert(0, f"  %c{label} = alloca {kind}, align 8")
+            self.lines.append(f"  store {kind} 0, ptr %c{label}, align 8")
             if axis.flag:
                 self.lines.append(f"  br i1 {self.flag(axis, 'f' + label)}.on, label %L{label}, label %E{label}")
             elif bounds(axis.extent)[0] < 1:
@@ -416,9 +418,14 @@ class _EntryWriter:
                 self.lines.append(f"  br label %L{label}")
             self.lines += [
                 f"L{label}:",
-                f"  %i{label} = load i64, ptr %c{label}, align 8",
+                f"  %{name}{label} = load {kind}, ptr %c{label}, align 8",
+                *([] if name == "i" else [f"  %i{label} = zext {kind} %{name}{label} to i64"]),
             ]
             self.loops.append((axis, label))
+
+    def counter_type(self, axis: Axis) -> str:
+        """Return the LLVM type of a loop's counter."""
+        return "i64" if is_size(axis.extent) else self.sizes.type_of(0, axis.extent)
 
     def flag(self, axis: Axis, name: str) -> str:
         """Append the load of a loop's flag; return the prefix of its i1 registers: ``.on`` for another iteration,
@@ -469,10 +476,11 @@ class _EntryWriter:
             axis, label = self.loops.pop()
             if axis in self.shared:
                 self.join()
+            kind = self.counter_type(axis)
             self.lines += [
-                f"  %n{label} = add nuw nsw i64 %i{label}, 1",
-                f"  store i64 %n{label}, ptr %c{label}, align 8",
-                f"  %d{label} = icmp eq i64 %n{label}, {self.sizes.value(axis.extent)}",
+                f"  %n{label} = add nuw nsw {kind} %{'i' if kind == 'i64' else 'j'}{label}, 1",
+                f"  store {kind} %n{label}, ptr %c{label}, align 8",
+                f"  %d{label} = icmp eq {kind} %n{label}, {self.sizes.value(axis.extent)}",
             ]
             self.repeat(axis, label)
             self.lines.append(f"E{label}:")

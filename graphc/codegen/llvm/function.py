@@ -66,12 +66,14 @@ class OpenLoop:
     counter: str
     end: str
     """Register or literal of the number of iterations, or of the end of a subrange."""
-    slots: list[list[str | list]] = field(default_factory=list)
-    """The phi lines, completed at the end."""
+    slots: list[str | list] = field(default_factory=list)
+    """The phi lines, each completed at the end; they come before all others of the header."""
     leave: str = ""
     """Label of the block after a loop that may run zero times, else empty."""
     once: bool = False
     """Whether it runs at most once."""
+    kind: str = "i64"
+    """LLVM type of the counter."""
     initial: list[tuple[str, str]] = field(default_factory=list)
     """(type, register or literal before the loop) of the carried values."""
 
@@ -79,11 +81,11 @@ class OpenLoop:
 class FunctionWriter:
     """Collects the lines of one function. Line lists may hold nested lists (preheaders), flattened at the end."""
 
-    def __init__(self, declarations: dict[str, Item]):
+    def __init__(self, declarations: dict[str, Item], word_bits: int = 64):
         self.declarations = declarations
         self.calls = False
         """Whether it calls functions that were added to the module for it."""
-        self.sizes = SizeWriter(self.declare)
+        self.sizes = SizeWriter(self.declare, word_bits)
         self.lines: list[str | list] = [self.sizes.lines]
         self.scopes: list[Scope] = [Scope(None, "", self.lines)]
         self.block = "entry"
@@ -167,6 +169,15 @@ class FunctionWriter:
 
     # ---- loops
 
+    def narrowed(self, register: str, kind: str) -> str:
+        """Return an i64 register or literal, which fits, as one of type ``kind``."""
+        is_same = kind == "i64" or not register.startswith("%")
+        return register if is_same else self.line(f"trunc i64 {register} to {kind}")
+
+    def widened(self, register: str, kind: str) -> str:
+        """Return a register of type ``kind``, whose number is not negative, as i64."""
+        return register if kind == "i64" else self.line(f"zext {kind} {register} to i64")
+
     def open_loop(self, axis: Axis, start: str = "0", end: str = "") -> OpenLoop:
         """Start a run-time loop; add phis right after with ``phi``. With registers ``start`` and ``end`` it runs over
         that subrange of the axis, which may be empty."""
@@ -176,18 +187,22 @@ class FunctionWriter:
         preheader: list[str | list] = []
         self.lines.append(preheader)
         once = not is_subrange and low < high == 1
-        loop = OpenLoop(self.block, self.name("L"), "0" if once else self.name("%i"), end, once=once)
+        kind = self.sizes.type_of(0, high) if start == "0" else "i64"
+        label, counter = self.name("L"), "0" if once else self.name("%i")
+        loop = OpenLoop(self.block, label, counter, self.narrowed(end, kind), once=once, kind=kind)
         if is_subrange or low < 1:
             loop.leave = self.name("L")
-            some = self.line(f"icmp ult i64 {start}, {end}")
+            some = self.line(f"icmp ult {kind} {start}, {loop.end}")
             self.lines.append(f"  br i1 {some}, label %{loop.header}, label %{loop.leave}")
         else:
             self.lines.append(f"  br label %{loop.header}")
         self.lines.append(f"{loop.header}:")
         self.scopes.append(Scope(axis, loop.counter, preheader))
         self.block = loop.header
+        self.lines.append(loop.slots)
         if not once:
-            self._slot(loop, "i64", start, loop.counter)
+            self._slot(loop, kind, start, loop.counter)
+            self.scopes[-1].register = self.widened(loop.counter, kind)
         if is_subrange and start != "0":
             # NOTE: "freeze" hides the induction variable. LLVM would take ten times as long for the addresses inside
             # if it knew where the loop starts.
@@ -195,9 +210,7 @@ class FunctionWriter:
         return loop
 
     def _slot(self, loop: OpenLoop, kind: str, initial: str, register: str) -> None:
-        slot: list[str | list] = [f"  {register} = phi {kind} [ {initial}, %{loop.before} ], "]
-        loop.slots.append(slot)
-        self.lines.append(slot)
+        loop.slots.append(f"  {register} = phi {kind} [ {initial}, %{loop.before} ], ")
 
     def phi(self, loop: OpenLoop, kind: str, initial: str) -> str:
         """Return a value carried around an open loop. ``close_loop`` gets the next values in the order of these
@@ -212,15 +225,15 @@ class FunctionWriter:
     def close_loop(self, loop: OpenLoop, carried: list[str]) -> list[str]:
         """End the loop. ``carried`` are the next values of the phis added after ``open_loop``; return their values
         after the loop."""
-        following = "" if loop.once else self.line(f"add nuw nsw i64 {loop.counter}, 1")
-        condition = "" if loop.once else self.line(f"icmp ult i64 {following}, {loop.end}")
+        following = "" if loop.once else self.line(f"add nuw nsw {loop.kind} {loop.counter}, 1")
+        condition = "" if loop.once else self.line(f"icmp ult {loop.kind} {following}, {loop.end}")
         leave, last = loop.leave or self.name("L"), self.block
         if loop.once:
             self.statement(f"br label %{leave}")
         else:
             self.statement(f"br i1 {condition}, label %{loop.header}, label %{leave}")
-            for slot, value in zip(loop.slots, [following, *carried], strict=True):
-                slot[0] = f"{slot[0]}[ {value}, %{last} ]"
+            for i, value in enumerate([following, *carried]):
+                loop.slots[i] = f"{loop.slots[i]}[ {value}, %{last} ]"
         self.lines.append(f"{leave}:")
         depth = self.depth
         for key in self.scopes.pop().keys:

@@ -34,7 +34,7 @@ class VectorAxis:
         return not is_size(self.axis.extent)
 
 
-def _ends(index: Index) -> tuple[int, int]:
+def ends(index: Index) -> tuple[int, int]:
     """Return the minimum and maximum of an index."""
     low, high = bounds(index)
     return size_bounds(low)[0], size_bounds(high)[1]
@@ -127,14 +127,31 @@ class IndexWriter:
                 return register
             return self.function.memo(depth, ("wide", register), f"sext {register_type(value.dtype)} {register} to i64")
         operand, _ = self._sum(atom.operand, at)
-        low, _ = _ends(atom.operand)
+        low, high = ends(atom.operand)
         remainder = isinstance(atom, Mod)
         if low >= 0:
-            verb, divisor = "urem" if remainder else "udiv", self.function.sizes.positive(atom.divisor)
-            return self.function.memo(depth, (verb, operand, divisor), f"{verb} i64 {operand}, {divisor}")
+            return self._quotient(operand, self.function.sizes.positive(atom.divisor), atom, high, depth)
         if is_size(atom.divisor):
             return self._signed_floor(operand, self.function.sizes.positive(atom.divisor), remainder, depth)
-        return self._floor(operand, atom.divisor, low, remainder, depth)
+        lift = -(low // atom.divisor) * atom.divisor
+        lifted = self.function.memo(depth, ("add", operand, lift), f"add nsw i64 {operand}, {lift}")
+        result = self._quotient(lifted, str(atom.divisor), atom, high + lift, depth)
+        if remainder:
+            return result
+        less = -(lift // atom.divisor)
+        return self.function.memo(depth, ("add", result, less), f"add nsw i64 {result}, {less}")
+
+    def _quotient(self, operand: str, divisor: str, atom: Div | Mod, most: int, depth: int) -> str:
+        """Return the quotient or remainder of an index from 0 to ``most``."""
+        memo, verb = self.function.memo, "urem" if isinstance(atom, Mod) else "udiv"
+        kind = self.function.sizes.type_of(0, max(most, size_bounds(atom.divisor)[1]))
+        if kind != "i64":
+            operand, divisor = (
+                memo(depth, (kind, x), f"trunc i64 {x} to {kind}") if x.startswith("%") else x
+                for x in (operand, divisor)
+            )
+        result = memo(depth, (verb, operand, divisor), f"{verb} {kind} {operand}, {divisor}")
+        return result if kind == "i64" else memo(depth, ("wide", result), f"zext {kind} {result} to i64")
 
     def _signed_floor(self, operand: str, divisor: str, remainder: bool, depth: int) -> str:
         """Return the floor quotient or remainder of a possibly negative index by a size."""
@@ -146,17 +163,6 @@ class IndexWriter:
             return memo(depth, ("add", rest, lift), f"add nsw i64 {rest}, {lift}")
         quotient = memo(depth, ("sdiv", operand, divisor), f"sdiv i64 {operand}, {divisor}")
         return memo(depth, ("add", quotient, less), f"add nsw i64 {quotient}, {less}")
-
-    def _floor(self, operand: str, divisor: int, low: int, remainder: bool, depth: int) -> str:
-        """Return the floor quotient or remainder of a possibly negative index, shifted up by a multiple of the divisor
-        first."""
-        lift = -(low // divisor) * divisor
-        memo = self.function.memo
-        lifted = memo(depth, ("add", operand, lift), f"add nsw i64 {operand}, {lift}")
-        if remainder:
-            return memo(depth, ("urem", lifted, divisor), f"urem i64 {lifted}, {divisor}")
-        quotient = memo(depth, ("udiv", lifted, divisor), f"udiv i64 {lifted}, {divisor}")
-        return memo(depth, ("add", quotient, -(lift // divisor)), f"add nsw i64 {quotient}, {-(lift // divisor)}")
 
     def vector_index(self, index: Index, at: Coordinates, dtype: DType = int64) -> str:
         """Return an index as a vector of integers, one per lane."""
@@ -213,7 +219,7 @@ class IndexWriter:
             verb = "sext" if value.dtype.bits < dtype.bits else "trunc"
             return f.line(f"{verb} {register_type(value.dtype, lanes)} {register} to {kind}")
         assert isinstance(atom, (Div, Mod))
-        low, high = _ends(atom.operand)
+        low, high = ends(atom.operand)
         multiples = max(0, -(low // max(1, size_bounds(atom.divisor)[0])))
         lift = multiples * atom.divisor
         most = high + size_bounds(lift)[1] + self.vector.lanes * 64

@@ -9,7 +9,7 @@ from graphc.base.dtypes import DType, int32, int64
 from graphc.base.sizes.size import bounds as size_bounds
 from graphc.base.sizes.size import is_size, terms
 from graphc.codegen.llvm.function import Coordinates, FunctionWriter, LaneValue
-from graphc.codegen.llvm.indices import IndexWriter
+from graphc.codegen.llvm.indices import IndexWriter, ends
 from graphc.codegen.llvm.scalar import literal, memory_type, register_type, splat_literal
 from graphc.codegen.llvm.strided import SHORT_STRIDES, Pattern, Spans, vectors_of
 from graphc.codegen.llvm.transpose import interleave_registers, transpose_registers, turning_function
@@ -119,15 +119,19 @@ class MemoryWriter(IndexWriter):
         """Return the test of both ends at once: (index - low) < (high - low), unsigned."""
         f = self.function
         reach = f.sizes.not_negative(high - low)
+        least, most = ends(index - low)
+        kind = f.sizes.type_of(least, max(most, size_bounds(high - low)[1]))
         if varying:
             assert self.vector is not None
-            lanes = self.vector.lanes
-            value = self.vector_index(index - low, at)
-            bound = f.splat(reach, int64, lanes) if is_size(high - low) else self._wide(int(reach), int64)
-            test = f.line(f"icmp ult <{lanes} x i64> {value}, {bound}")
+            lanes, dtype = self.vector.lanes, int64 if kind == "i64" else int32
+            value = self.vector_index(index - low, at, dtype)
+            bound = (
+                f.splat(f.narrowed(reach, kind), dtype, lanes) if is_size(high - low) else self._wide(int(reach), dtype)
+            )
+            test = f.line(f"icmp ult <{lanes} x {kind}> {value}, {bound}")
             return f.line(f"and <{lanes} x i1> {before}, {test}") if before else test
-        value = self.scalar_index(index - low, at)
-        test = f.line(f"icmp ult i64 {value}, {reach}")
+        value = f.narrowed(self.scalar_index(index - low, at), kind)
+        test = f.line(f"icmp ult {kind} {value}, {f.narrowed(reach, kind)}")
         return f.line(f"and i1 {before}, {test}") if before else test
 
     def _splat_bit(self, bit: str, lanes: int) -> str:

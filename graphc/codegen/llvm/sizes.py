@@ -19,12 +19,20 @@ def register_of(dimension: Dimension) -> str:
 class SizeWriter:
     """Turns sizes into literals and registers. The dimensions themselves must be parameters, or loaded before."""
 
-    def __init__(self, declare: Callable[[str, str], None]):
+    def __init__(self, declare: Callable[[str, str], None], word_bits: int = 64):
         self.declare = declare
+        self.word_bits = word_bits
+        """Bits of the target's registers for integers."""
         self.lines: list[str] = []
         """Lines that compute sizes; they come before all others."""
         self._registers: dict[Any, str] = {}
         """Registers by size, and by expression."""
+
+    def type_of(self, low: int, high: int) -> str:
+        """Return the LLVM type in which indices from ``low`` to ``high`` are counted and compared: that of a register
+        of the target if they fit, else i64."""
+        limit = 1 << self.word_bits - 1
+        return f"i{self.word_bits}" if -limit <= low and high < limit else "i64"
 
     def value(self, size: Any) -> str:
         """Return a number as a literal, a size as an i64 register."""

@@ -75,6 +75,8 @@ class Target:
     streams: int = 8
     """Maximum number of rows that one loop may read concurrently. Each takes an address register, unless addresses may
     be sums of two registers and a constant."""
+    word_bits: int = 64
+    """Bits of a register for integers. Counters of loops and comparisons of indices have no more if the numbers fit."""
     masked: bool = False
     """Whether masked loads and stores of any length are cheap."""
     part_stores: bool = False

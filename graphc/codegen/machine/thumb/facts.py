@@ -27,6 +27,7 @@ def describe(triple: str, cpu: str, features: str) -> Target:
         vector_bytes=8,
         registers=16,
         integer_registers=6,
+        word_bits=32,
         fma=True,
         costs=DSP,
     )

@@ -49,5 +49,4 @@ SYSTEM = System(
     code_bytes=lambda code: read_contents(code).code_bytes,
     fill=fill,
     no_beside="a microcontroller has no files to map weights from",
-    no_proof="realtime=True does not know the instructions of microcontrollers",
 )

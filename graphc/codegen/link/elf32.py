@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from itertools import chain
 
 from graphc.base.errors import ArtifactError
 from graphc.base.records import dataclass
@@ -30,6 +31,28 @@ class Contents:
 
 
 @dataclass(frozen=True)
+class Function:
+    """A function of an object file."""
+
+    start: int
+    """Offset in its section."""
+    nbytes: int
+    """Bytes of its instructions and constants."""
+    instructions: tuple[bytes, ...]
+
+
+@dataclass(frozen=True)
+class _Symbol:
+    name: str
+    value: int
+    nbytes: int
+    kind: int
+    is_local: bool
+    section: int
+    """Index of its section; 0 for symbols of other files."""
+
+
+@dataclass(frozen=True)
 class _Section:
     name: str
     kind: int
@@ -51,11 +74,50 @@ def read_contents(code: bytes) -> Contents:
         symbols = [symbol for s in sections if s.kind == SectionType.SYMBOLS for symbol in _symbols(code, s, sections)]
     except (struct.error, IndexError, ValueError) as error:
         raise ArtifactError(f"the object code is damaged: {error}") from error
+    seen = [symbol for symbol in symbols if not symbol.is_local]
     return Contents(
-        tuple(name for name, is_defined in symbols if is_defined),
-        tuple(name for name, is_defined in symbols if not is_defined),
+        tuple(symbol.name for symbol in seen if symbol.section),
+        tuple(symbol.name for symbol in seen if not symbol.section),
         sum(s.nbytes for s in sections if s.flags & SectionFlag.EXECUTE),
     )
+
+
+def read_functions(code: bytes) -> dict[str, Function]:
+    """Return the functions of Thumb code by name. Raises ArtifactError for a damaged file."""
+    try:
+        sections = list(_sections(code))
+        symbols = [symbol for s in sections if s.kind == SectionType.SYMBOLS for symbol in _symbols(code, s, sections)]
+        return {
+            symbol.name: _function(code, symbol, symbols, sections)
+            for symbol in symbols
+            if symbol.kind == layout.FUNCTION and symbol.section
+        }
+    except (struct.error, IndexError, ValueError) as error:
+        raise ArtifactError(f"the object code is damaged: {error}") from error
+
+
+def _function(code: bytes, symbol: _Symbol, symbols: list[_Symbol], sections: list[_Section]) -> Function:
+    """Return a function, whose instructions start at ``$t`` and whose constants start at ``$d`` (ELF for the Arm
+    Architecture, section "Mapping symbols"). Addresses of Thumb functions are odd."""
+    start, end = symbol.value & ~1, (symbol.value & ~1) + symbol.nbytes
+    base = sections[symbol.section].offset
+    marks = sorted((s.value, s.name[:2]) for s in symbols if s.section == symbol.section and s.name[:2] in ("$t", "$d"))
+    ends = [value for value, _ in marks[1:]] + [end]
+    pieces = (
+        code[base + max(value, start) : base + min(following, end)]
+        for (value, kind), following in zip(marks, ends, strict=True)
+        if kind == "$t" and max(value, start) < min(following, end)
+    )
+    return Function(start, symbol.nbytes, tuple(chain.from_iterable(map(_instructions, pieces))))
+
+
+def _instructions(code: bytes) -> Iterator[bytes]:
+    """Yield the instructions of Thumb code: the first five bits tell whether two or four bytes belong together."""
+    start = 0
+    while start < len(code):
+        size = 4 if code[start + 1] >> 3 in (0b11101, 0b11110, 0b11111) else 2
+        yield code[start : start + size]
+        start += size
 
 
 def section_start(code: bytes, name: str, nbytes: int) -> int | None:
@@ -74,13 +136,14 @@ def _sections(code: bytes) -> Iterator[_Section]:
         yield _Section(_text(code, headers[names][4] + name), kind, flags, offset, nbytes, link)
 
 
-def _symbols(code: bytes, table: _Section, sections: list[_Section]) -> Iterator[tuple[str, bool]]:
-    """Yield the symbols of a table that are not local, each with whether it is defined."""
+def _symbols(code: bytes, table: _Section, sections: list[_Section]) -> Iterator[_Symbol]:
+    """Yield the named symbols of a table."""
     texts = sections[table.link].offset
     for at in range(table.offset, table.offset + table.nbytes, _SYMBOL.size):
-        name, _, _, info, _, section = _SYMBOL.unpack_from(code, at)
-        if info >> 4 != layout.LOCAL:
-            yield _text(code, texts + name), section != 0
+        name, value, nbytes, info, _, section = _SYMBOL.unpack_from(code, at)
+        if name:
+            is_local = info >> 4 == layout.LOCAL
+            yield _Symbol(_text(code, texts + name), value, nbytes, info & 15, is_local, section)
 
 
 def _text(code: bytes, at: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Protocol
 
 from graphc.base.records import dataclass
@@ -23,7 +24,7 @@ class Line:
 
 @dataclass(frozen=True)
 class MemorySlot:
-    """Eight bytes of memory at an offset from a register."""
+    """A word of memory at an offset from a register, as long as a register for integers."""
 
     base: str
     offset: int
@@ -57,7 +58,15 @@ class Both:
     locations: tuple[Location, Location]
 
 
-Expression = Sum | Aligned | Both | None
+@dataclass(frozen=True)
+class UpperHalf:
+    """Number of 32 bits: the lower 16 bits of a location, below these upper ones."""
+
+    location: Location
+    number: int
+
+
+Expression = Sum | Aligned | Both | UpperHalf | None
 """None: unknown."""
 
 
@@ -70,15 +79,20 @@ class BranchCondition:
     bits: int = 64
 
 
+RETURN = "return"
+"""Target of a branch that returns."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class InstructionEffects:
     """Effects of one instruction. Its moves happen one after the other."""
 
     kind: str = "plain"
     """``plain``, ``call``, ``tail`` (a jump to another function), ``jump``, ``branch``, ``return``, ``stop`` (ends the
-    program), ``system`` (a system call or privileged instruction), ``lock`` (an atomic operation)."""
+    program), ``system`` (a system call or privileged instruction), ``lock`` (an atomic operation), ``unknown`` (an
+    instruction that the reader does not know)."""
     target: str = ""
-    """A label or symbol; empty if a register holds the target."""
+    """A label or symbol; RETURN for a return under a condition; empty if a register holds the target."""
     condition: str = ""
     """Condition of a branch: ``ne eq lt le gt ge ult ule ugt uge``, or empty if unknown."""
     moves: tuple[tuple[Location, Expression], ...] = ()
@@ -105,6 +119,8 @@ class Reader(Protocol):
     frame_pointer: str
     clobbered: tuple[str, ...]
     """Registers that a call may change."""
+    word_bytes: int
+    """Bytes of a register for integers."""
     return_bytes: int
     """Bytes that a call pushes on the stack."""
     instruction_bytes: int
@@ -114,9 +130,23 @@ class Reader(Protocol):
     filler: re.Pattern[bytes] | None
     """Pattern of padding instructions, if they come in many lengths."""
 
+    def steps(self, lines: Sequence[Line], labels: frozenset[str]) -> tuple[InstructionEffects, ...]:
+        """Return the effects of a function's instructions. ``labels`` are the labels of the function."""
+        ...
+
+
+class LineReader:
+    """Decoder of instructions whose effects do not depend on the ones before."""
+
+    word_bytes: int = 8
+
     def step(self, line: Line, labels: frozenset[str]) -> InstructionEffects:
         """Return the effects of an instruction. ``labels`` are the labels of its function."""
-        ...
+        raise NotImplementedError
+
+    def steps(self, lines: Sequence[Line], labels: frozenset[str]) -> tuple[InstructionEffects, ...]:
+        """Return the effects of a function's instructions."""
+        return tuple(self.step(line, labels) for line in lines)
 
 
 OPPOSITE = {

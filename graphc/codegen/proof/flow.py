@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 from graphc.base.errors import RealtimeError
 from graphc.base.records import dataclass
-from graphc.codegen.machine.step import InstructionEffects, Reader
+from graphc.codegen.machine.step import RETURN, InstructionEffects, Reader
 from graphc.codegen.proof.assembly import AssemblyFunction
 
 
 @dataclass(frozen=True)
 class Flow:
-    """Basic blocks of a function; the first one is its entry."""
+    """Basic blocks of a function; the first one is its entry. An empty one at the end follows returns under a
+    condition, if there are some."""
 
     function: AssemblyFunction
     steps: tuple[InstructionEffects, ...]
@@ -47,14 +48,14 @@ def flow_of(function: AssemblyFunction, machine: Reader) -> Flow:
     """Return the control-flow graph of a function. Raises RealtimeError for an indirect jump, and for a jump into the
     middle of another function."""
     labels = frozenset(function.labels)
-    steps = tuple(machine.step(line, labels) for line in function.lines)
+    steps = machine.steps(function.lines, labels)
     starts = sorted({0, *_starts(function, steps)} & set(range(len(steps))))
+    ends = [*starts[1:], len(steps)]
     numbers = {start: i for i, start in enumerate(starts)}
-    after = []
-    for block, start in enumerate(starts):
-        end = starts[block + 1] if block + 1 < len(starts) else len(steps)
-        after.append(_next(function, steps, numbers, end - 1))
-        assert start < end
+    if any(step.target == RETURN for step in steps):
+        starts.append(len(steps))
+    after = [_next(function, steps, numbers, end - 1, len(ends)) for end in ends]
+    after += [()] * (len(starts) - len(ends))
     before: list[list[int]] = [[] for _ in starts]
     for block, following in enumerate(after):
         for other in dict.fromkeys(following):
@@ -82,7 +83,7 @@ def _order(after: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
 def _starts(function: AssemblyFunction, steps: Sequence[InstructionEffects]) -> set[int]:
     starts = set()
     for number, step in enumerate(steps):
-        if step.kind in ("jump", "branch"):
+        if step.kind in ("jump", "branch") and step.target != RETURN:
             if step.target not in function.labels:
                 where = f"@{function.name}, line {function.lines[number].number}"
                 raise RealtimeError(f"the jump `{function.lines[number]}` has an unknown target", where=where)
@@ -93,12 +94,15 @@ def _starts(function: AssemblyFunction, steps: Sequence[InstructionEffects]) -> 
 
 
 def _next(
-    function: AssemblyFunction, steps: Sequence[InstructionEffects], numbers: dict[int, int], last: int
+    function: AssemblyFunction, steps: Sequence[InstructionEffects], numbers: dict[int, int], last: int, end: int
 ) -> tuple[int, ...]:
+    """Return the blocks after the instruction ``last`` of a block. ``end``: the block after all others."""
     step = steps[last]
     following = (numbers[last + 1],) if last + 1 in numbers else ()
     if step.kind == "jump":
         return (numbers[function.labels[step.target]],)
+    if step.target == RETURN:
+        return (end, *following)
     if step.kind == "branch":
         return (numbers[function.labels[step.target]], *following)
     return following if step.kind in ("plain", "call") else ()

@@ -186,7 +186,7 @@ def _count(first: int, step: int, end: int, holds: str, bits: int, exact: bool) 
     """Return how often ``first``, ``first + step`` and so on are compared with ``end`` until the condition fails, that
     time included. ``exact``: these are the numbers themselves, not offsets from an unknown base."""
     if holds == "eq":
-        return 2 if first == end else 1
+        return 1 if (first - end) % (1 << 32) else 2  # in registers of 32 bits and more
     if holds == "ne":
         distance = end - first
         if bits == 64 and distance % step and exact:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import field
 from struct import Struct
 from struct import error as StructError
 
 from graphc.base.errors import ArtifactError, RealtimeError
 from graphc.base.records import dataclass
+from graphc.codegen.link.elf32 import is_elf32, read_contents, read_functions
 from graphc.codegen.machine.step import Reader
 from graphc.codegen.proof.assembly import ALIGNED, LABEL, TYPE, AssemblyFunction
 
@@ -30,6 +32,8 @@ class ObjectCode:
     """Offset in its section, and bytes, of each function."""
     undefined: frozenset[str]
     """External symbols."""
+    instructions: Mapping[str, tuple[bytes, ...]] = field(default_factory=dict)
+    """Instructions of each function, for processors of 32 bits; empty for others."""
 
     @property
     def code_bytes(self) -> int:
@@ -38,7 +42,13 @@ class ObjectCode:
 
 
 def read_object_code(data: bytes) -> ObjectCode:
-    """Read an object file (ELF, 64 bits, little-endian); raises ArtifactError for other files."""
+    """Read an object file (ELF, little-endian); raises ArtifactError for other files. Of files of 32 bits, only
+    functions and names are read."""
+    if is_elf32(data):
+        functions = read_functions(data)
+        places = {name: (f.start, f.nbytes) for name, f in functions.items()}
+        instructions = {name: f.instructions for name, f in functions.items()}
+        return ObjectCode({}, places, frozenset(read_contents(data).undefined), instructions)
     try:
         return _read(data)
     except (StructError, IndexError, ValueError) as error:
@@ -98,9 +108,14 @@ def _plain(code: bytes, machine: Reader) -> bytes:
 
 def check_layout(code: ObjectCode, functions: Sequence[AssemblyFunction], machine: Reader) -> None:
     """Raise RealtimeError unless the code's functions match the assembly. For a machine with instructions of one
-    length, compare starts and lengths; for others, only the names. Note the padding before aligned locations."""
+    length, compare starts and lengths; for those of 32 bits, the instructions by number; for others, only the names.
+    Note the padding before aligned locations."""
     if code.functions.keys() != {f.name for f in functions}:
         raise RealtimeError("the analyzed assembly has other functions than the object code")
+    if code.instructions:
+        for function in functions:
+            _check_instructions(function, code.instructions[function.name], machine)
+        return
     address = 0
     for function in functions:
         start = None
@@ -115,6 +130,32 @@ def check_layout(code: ObjectCode, functions: Sequence[AssemblyFunction], machin
             raise RealtimeError(
                 f"@{function.name} of the analyzed assembly has another address or length in the object code"
             )
+
+
+def _check_instructions(function: AssemblyFunction, instructions: Sequence[bytes], machine: Reader) -> None:
+    """Raise RealtimeError unless a function has as many instructions as its assembly, and those with the suffix ``.w``
+    take four bytes. Note the padding, which only aligned locations have."""
+    position = 0
+    for number, line in enumerate([*function.lines, None]):
+        start = position
+        while (
+            number in function.aligned and position < len(instructions) and _is_filler(instructions[position], machine)
+        ):
+            position += 1
+        function.filling[number] = position - start
+        if line is not None:
+            fits = position < len(instructions) and (
+                not line.mnemonic.endswith(".w") or len(instructions[position]) == 4
+            )
+            if not fits:
+                break
+            position += 1
+    if position != len(instructions):
+        raise RealtimeError(f"@{function.name} of the analyzed assembly has other instructions in the object code")
+
+
+def _is_filler(instruction: bytes, machine: Reader) -> bool:
+    return machine.filler is not None and machine.filler.fullmatch(instruction) is not None
 
 
 def _padding(address: int, power: int, most: int, machine: Reader) -> int:

@@ -29,6 +29,7 @@ from graphc.codegen.proof.values import State, Values, depth, is_on_stack
 _REFUSED = {
     "system": "a system call or a privileged instruction",
     "lock": "an atomic instruction, as locks use",
+    "unknown": "an instruction whose effects are unknown",
 }
 _NAME = re.compile(r"[A-Za-z_.$][\w.$]*")
 
@@ -138,7 +139,8 @@ def frame_of(values: Values) -> Frame:
                 touched = max(touched, below if step.kind == "call" else 0)
             written = max(_written(values, step, state), default=0)
             reserved, touched = max(reserved, here, written), max(touched, written)
-        reserved = max(reserved, _pointer(values, state, values.flow.span(block)[-1]))
+        if span := values.flow.span(block):
+            reserved = max(reserved, _pointer(values, state, span[-1]))
     return Frame(max(reserved, touched), touched, tuple(sorted(calls, key=lambda call: call.number)))
 
 
@@ -171,6 +173,7 @@ def _written(values: Values, step: InstructionEffects, state: State) -> list[int
 
 SAME_BYTES = "the analyzed assembly gives the bytes of the object code"
 SAME_LAYOUT = "each function has the same offset and length in the object code as in the analyzed assembly"
+SAME_COUNTS = "each function has as many instructions in the object code as in the analyzed assembly"
 SAME_NAMES = "the object code has exactly the functions of the analyzed assembly"
 """Ways of comparing assembly and object code."""
 
@@ -242,7 +245,7 @@ def prove(
     path = [root]
     while deepest.get(path[-1]):
         path.append(deepest[path[-1]])
-    return Proof(tuple(facts.values()), reached.outside, tuple(path), _compared(target, machine))
+    return Proof(tuple(facts.values()), reached.outside, tuple(path), _compared(target, machine, codes))
 
 
 def _looked_at(unit: Unit, target: Target, machine: Reader) -> tuple[ObjectCode, list[AssemblyFunction]]:
@@ -259,9 +262,11 @@ def _looked_at(unit: Unit, target: Target, machine: Reader) -> tuple[ObjectCode,
     return code, functions
 
 
-def _compared(target: Target, machine: Reader) -> str:
+def _compared(target: Target, machine: Reader, codes: Sequence[ObjectCode]) -> str:
     if architecture(target) == architecture(host_target()):
         return SAME_BYTES
+    if any(code.instructions for code in codes):
+        return SAME_COUNTS
     return SAME_LAYOUT if machine.instruction_bytes else SAME_NAMES
 
 

@@ -11,7 +11,17 @@ from dataclasses import field
 from typing import Any
 
 from graphc.base.records import dataclass
-from graphc.codegen.machine.step import Aligned, Both, Expression, InstructionEffects, Location, MemorySlot, Reader, Sum
+from graphc.codegen.machine.step import (
+    Aligned,
+    Both,
+    Expression,
+    InstructionEffects,
+    Location,
+    MemorySlot,
+    Reader,
+    Sum,
+    UpperHalf,
+)
 from graphc.codegen.proof.flow import Flow
 
 Value = tuple[Any, int]
@@ -20,8 +30,8 @@ FLAGS = "flags"
 """Key of the flags, with a value (left, right, bits), among the registers."""
 WIDENING_LIMIT = 300
 """Visits of a block before a join widens to unknown."""
-WORD, VECTOR = 8, 64
-"""Bytes of a slot, and of the longest store of a vector."""
+VECTOR = 64
+"""Bytes of the longest store of a vector."""
 
 
 @dataclass
@@ -155,6 +165,10 @@ class Values:
             operand = self._content(expression.location, state)
             if is_on_stack(operand):
                 return ("stack", origin, depth(operand) + expression.multiple - 1), 0
+        if isinstance(expression, UpperHalf):
+            operand = self._content(expression.location, state)
+            if operand is not None and operand[0] is None:
+                return None, _signed(expression.number << 16 | operand[1] & 0xFFFF)
         return None if origin is None else (("unknown", *origin), 0)
 
     def _content(self, location: Location, state: State) -> Any:
@@ -177,13 +191,18 @@ class Values:
         """Forget all values possibly changed by a store. ``value`` None: a store of any length."""
         if not is_on_stack(address) and not self.escaped:
             return
-        length = WORD if value is not None else VECTOR
+        word = self.machine.word_bytes
+        length = word if value is not None else VECTOR
         for key in [k for k in state.values if is_on_stack(k)]:
-            disjoint = is_on_stack(address) and key[0] == address[0] and not -WORD < key[1] - address[1] < length
+            disjoint = is_on_stack(address) and key[0] == address[0] and not -word < key[1] - address[1] < length
             if not disjoint:
                 state.values[key] = (("lost", key, number), 0)
         if value is not None and is_on_stack(address):
             state.values[address] = value
+
+
+def _signed(number: int) -> int:
+    return (number + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
 def is_on_stack(value: Any) -> bool:

@@ -5,7 +5,16 @@ from __future__ import annotations
 import re
 
 from graphc.base.records import dataclass
-from graphc.codegen.machine.step import BranchCondition, Expression, InstructionEffects, Line, Location, MemorySlot, Sum
+from graphc.codegen.machine.step import (
+    BranchCondition,
+    Expression,
+    InstructionEffects,
+    Line,
+    LineReader,
+    Location,
+    MemorySlot,
+    Sum,
+)
 
 _CONDITIONS = {
     **{"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge"},
@@ -22,7 +31,7 @@ _MEMORY = re.compile(r"^\[(\w+)(?:,\s*#?(-?\w+))?\]$")
 
 
 @dataclass(eq=False)
-class Aarch64:
+class Aarch64(LineReader):
     """aarch64 with its procedure call standard."""
 
     architecture: str = "aarch64"

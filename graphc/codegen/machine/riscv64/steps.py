@@ -11,6 +11,7 @@ from graphc.codegen.machine.step import (
     Expression,
     InstructionEffects,
     Line,
+    LineReader,
     Location,
     MemorySlot,
     Sum,
@@ -29,7 +30,7 @@ _INTEGER = re.compile(r"^(zero|ra|sp|gp|tp|fp|[ast]\d+)$")
 
 
 @dataclass(eq=False)
-class Riscv64:
+class Riscv64(LineReader):
     """riscv64 with its standard calling convention."""
 
     architecture: str = "riscv64"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from graphc.codegen.machine.target import Family, Target
 from graphc.codegen.machine.thumb.costs import DSP
 from graphc.codegen.machine.thumb.instructions import INSTRUCTIONS
+from graphc.codegen.machine.thumb.steps import READER
 
 _PROCESSORS = {
     "cortex-m4": ("thumbv7em-unknown-none-eabihf", "+vfp4d16sp"),
@@ -38,5 +39,6 @@ FAMILY = Family(
     named={name: describe(triple, name, features) for name, (triple, features) in _PROCESSORS.items()},
     describe=describe,
     instructions=INSTRUCTIONS,
+    reader=READER,
     relocation_model="static",
 )

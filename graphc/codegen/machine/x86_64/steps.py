@@ -11,6 +11,7 @@ from graphc.codegen.machine.step import (
     Expression,
     InstructionEffects,
     Line,
+    LineReader,
     Location,
     MemorySlot,
     Sum,
@@ -76,7 +77,7 @@ _OWN = re.compile(
 
 
 @dataclass(eq=False)
-class X86:
+class X86(LineReader):
     """x86-64 with the System V calling convention."""
 
     architecture: str = "x86_64"

@@ -156,7 +156,9 @@ def _counted_loop(name: str, operands: tuple[str, ...]) -> InstructionEffects | 
         compares = BranchCondition(Sum(operands[1]), Sum(None, 0), 32)
         moves: tuple[tuple[Location, Expression], ...] = (("lr", Sum(operands[1])),)
         return InstructionEffects(kind="branch", target=operands[2], condition="eq", compares=compares, moves=moves)
-    if name == "le" and operands[0] == "lr":
+    if name == "le" and len(operands) == 1:
+        return InstructionEffects(kind="jump", target=operands[0])
+    if name == "le":
         compares = BranchCondition(Sum("lr"), Sum(None, 1), 32)
         moves = (("lr", Sum("lr", -1)),)
         return InstructionEffects(kind="branch", target=operands[1], condition="ugt", compares=compares, moves=moves)

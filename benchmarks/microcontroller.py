@@ -3,7 +3,8 @@
 ``python -m benchmarks.microcontroller [--target NAME] [NET...]`` needs the tools of a board in ``tools.codegen.boards``
 (default: ``cortex-m4``), and for the other compiler the package ``emx-onnx-cgen``, whose C code gcc compiles with
 ``-O3``. Both get the same ONNX file. Flash is code and weights without the program around; memory is static memory and
-stack. QEMU counts the instructions of a call; it does not know what each of them costs. ``--json`` prints everything.
+stack. QEMU counts the instructions of a call; it does not know what each of them costs. The bound is the number that
+graphc proves of its code, for targets whose instructions it knows. ``--json`` prints everything.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ import numpy as np
 import graphc as gc
 from benchmarks.harness.results import format_table
 from graphc import nn
-from tools.codegen.boards import BOARDS, Board, build_program, run_program
+from graphc.codegen.machine.target import target_named
+from tools.codegen.boards import BOARDS, COUNTING, Board, build_program, run_program
 
-COLUMNS = ("net", "compiler", "flash B", "memory B", "instructions", "difference")
+COLUMNS = ("net", "compiler", "flash B", "memory B", "instructions", "bound", "difference")
 
 
 def policy() -> nn.Module:
@@ -61,11 +63,27 @@ class Figures(NamedTuple):
     instructions: int
     """Instructions of a call."""
     outputs: np.ndarray
+    bound: int | None = None
+    """Proven maximum of the instructions."""
 
 
-def own_code(model: nn.Module, shape: tuple[int, ...], target: str, folder: Path) -> tuple[str, list[Path]]:
-    """Return the C text of ``net`` by graphc, and the files to link."""
-    library = gc.build_library(model, gc.zeros(shape), path=folder / "own.a", emit=("a", "h"), target=target)
+class Code(NamedTuple):
+    """A net in C."""
+
+    text: str
+    """C text of ``net``, which calls the macro CALL."""
+    call: str
+    """Name of the function that CALL is."""
+    files: list[Path]
+    """Files to link."""
+    bound: int | None = None
+
+
+def own_code(model: nn.Module, shape: tuple[int, ...], target: str, folder: Path) -> Code:
+    """Return a net by graphc."""
+    proven = target_named(target).reader is not None
+    options: dict[str, Any] = {"emit": ("a", "h"), "target": target, "realtime": proven}
+    library = gc.build_library(model, gc.zeros(shape), path=folder / "own.a", **options)
     text = f"""
 #include "own.h"
 static unsigned char context[{library.context_bytes}] __attribute__((aligned(64)));
@@ -73,14 +91,14 @@ static unsigned char arena[{max(int(library.entries["run"].arena), 1)}] __attrib
 int net(const float *input, float *output) {{
     static int ready;
     if (!ready) ready = own_init((own_t *)context, sizeof context) == 0;
-    return own_run((own_t *)context, input, output, arena, sizeof arena);
+    return CALL((own_t *)context, input, output, arena, (uint64_t)sizeof arena);
 }}
 """
-    return text, [library.files["a"]]
+    return Code(text, "own_run", [library.files["a"]], library.realtime["run"].instructions if proven else None)
 
 
-def other_code(model: Path, shape: tuple[int, ...], outputs: int, folder: Path) -> tuple[str, list[Path]]:
-    """Return the C text of ``net`` by emx-onnx-cgen, and the files to link."""
+def other_code(model: Path, shape: tuple[int, ...], outputs: int, folder: Path) -> Code:
+    """Return a net by emx-onnx-cgen."""
     tool = shutil.which("emx-onnx-cgen")
     assert tool is not None
     options = ("--large-temp-threshold", "0", "--model-name", "emx")
@@ -89,32 +107,36 @@ def other_code(model: Path, shape: tuple[int, ...], outputs: int, folder: Path) 
     text = f"""
 void emx(const float input{sizes}, float output[1][{outputs}]);
 int net(const float *input, float *output) {{
-    emx((const void *)input, (void *)output);
+    CALL((const void *)input, (void *)output);
     return 0;
 }}
 """
-    return text, [folder / "emx.c"]
+    return Code(text, "emx", [folder / "emx.c"])
 
 
-def measure(
-    text: str, files: list[Path], count: int, outputs: int, board: Board, folder: Path, runs: int = 20
-) -> Figures:
+def measure(code: Code, count: int, outputs: int, board: Board, folder: Path) -> Figures:
     """Link the program, run it on the emulated board, and return what it prints."""
-    (folder / "net.c").write_text(text)
-    program, empty = folder / "board.elf", folder / "empty.elf"
-    sizes = f"-DINPUT={count}", f"-DOUTPUT={outputs}", f"-DRUNS={runs}"
+    sizes = f"-DINPUT={count}", f"-DOUTPUT={outputs}", f"-DRUNS={board.runs}"
     flags = *sizes, f"-I{folder}", "-std=gnu11", "-O3", "-ffunction-sections", "-w", Path(__file__).with_suffix(".c")
-    build_program(board, [*flags, folder / "net.c", *files, "-lm"], program)
+    (folder / "net.c").write_text(f"int nothing();\n{code.text}")
     (folder / "empty.c").write_text("int net(const float *input, float *output) { return output[0] = *input; }")
+    program, around, empty = (folder / f"{name}.elf" for name in ("board", "around", "empty"))
+    for path, call in ((program, code.call), (around, "nothing")):
+        build_program(board, [*flags, f"-DCALL={call}", folder / "net.c", *code.files, "-lm"], path)
     build_program(board, [*flags, folder / "empty.c"], empty)
-    text = run_program(board, program, "-icount", "shift=0", timeout=300)
-    words = np.array([int(word, 16) for word in text.split()], np.uint32)
-    *results, stack, instructions, code = words
-    if code:
-        raise RuntimeError(f"the net returned {code}")
-    with_net, alone = (_sizes(board, file) for file in (program, empty))
-    flash, memory = (a - b for a, b in zip(with_net, alone, strict=True))
-    return Figures(flash, memory + int(stack), int(instructions) // runs, _floats(results))
+    words = _printed(board, program)
+    *results, stack, ticks, status = words
+    if status:
+        raise RuntimeError(f"the net returned {status}")
+    instructions = board.instructions(int(ticks), int(_printed(board, around)[-2]))
+    flash, memory = (a - b for a, b in zip(_sizes(board, program), _sizes(board, empty), strict=True))
+    return Figures(flash, memory + int(stack), instructions, _floats(results), code.bound)
+
+
+def _printed(board: Board, program: Path) -> np.ndarray:
+    """Return the words that a program prints."""
+    text = run_program(board, program, *COUNTING, timeout=300)
+    return np.array([int(word, 16) for word in text.split()], np.uint32)
 
 
 def _floats(words: list[Any]) -> np.ndarray:
@@ -136,9 +158,9 @@ def compare(name: str, target: str, folder: Path) -> dict[str, Figures]:
     model = make().eval()
     sizes = int(np.prod(shape)), outputs, BOARDS[target], folder
     gc.export(model, gc.zeros(shape), path=folder / "net.onnx")
-    found = {"graphc": measure(*own_code(model, shape, target, folder), *sizes)}
+    found = {"graphc": measure(own_code(model, shape, target, folder), *sizes)}
     if shutil.which("emx-onnx-cgen"):
-        found["emx-onnx-cgen"] = measure(*other_code(folder / "net.onnx", shape, outputs, folder), *sizes)
+        found["emx-onnx-cgen"] = measure(other_code(folder / "net.onnx", shape, outputs, folder), *sizes)
     return found
 
 
@@ -158,7 +180,8 @@ def main(arguments: list[str]) -> int:
             found = compare(name, options.target, Path(folder))
         for compiler, figures in found.items():
             error = float(np.abs(figures.outputs - found["graphc"].outputs).max())
-            rows.append([name, compiler, *map(str, figures[:3]), f"{error:.1e}"])
+            bound = "-" if figures.bound is None else str(figures.bound)
+            rows.append([name, compiler, *map(str, figures[:3]), bound, f"{error:.1e}"])
             records.append({"net": name, "compiler": compiler, **figures._asdict(), "outputs": error})
     print(json.dumps(records) if options.json else format_table(COLUMNS, rows))
     return 0

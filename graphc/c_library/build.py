@@ -255,7 +255,7 @@ def _write(
     library = path.with_suffix(system.library).name
     modules = {library: plan, **{files[kind].name: variant.plan for kind, variant in variants.items()}}
     texts = {
-        "h": lambda: c_header(plan),
+        "h": lambda: c_header(plan, reports),
         "c": lambda: c_demo(plan, path.stem, path.with_suffix(".h").name, library, weights.name),
         "py": lambda: python_loader(plan, library, weights.name),
         "hpp": lambda: cpp_header(plan, path.with_suffix(".hpp").name),

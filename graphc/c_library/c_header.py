@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Iterator, Mapping
 
 from graphc.base.sizes.size import is_size
 from graphc.c_library.plan import (
@@ -15,6 +16,7 @@ from graphc.c_library.plan import (
     LibraryPlan,
     shape_text,
 )
+from graphc.compiler.realtime import RealtimeReport
 from graphc.files.container import ALIGNMENT
 from graphc.runtime.threads import MAX_THREADS
 
@@ -24,8 +26,8 @@ _WIDTH = 100
 """Column limit of comments."""
 
 
-def c_header(plan: LibraryPlan) -> str:
-    """Return the header's text, valid C99 and C++."""
+def c_header(plan: LibraryPlan, reports: Mapping[str, RealtimeReport] | None = None) -> str:
+    """Return the header's text, valid C99 and C++. ``reports``: what is proven of entries, by name."""
     guard = f"{plan.upper}_H"
     sections = [
         _title(plan),
@@ -34,7 +36,7 @@ def c_header(plan: LibraryPlan) -> str:
         _constants(plan),
         _types(plan),
         _library(plan),
-        *(_entry(plan, entry) for entry in plan.entries),
+        *(_entry(plan, entry, (reports or {}).get(entry.name)) for entry in plan.entries),
         _states(plan),
         _threads(plan) if plan.threads else "",
         f"#ifdef __cplusplus\n}}\n#endif\n\n#endif /* {guard} */",
@@ -184,7 +186,7 @@ def macro(plan: LibraryPlan, entry: EntryPlan, *words: str) -> str:
     return "_".join([plan.name, entry.name, *words]).upper()
 
 
-def _entry(plan: LibraryPlan, entry: EntryPlan) -> str:
+def _entry(plan: LibraryPlan, entry: EntryPlan, report: RealtimeReport | None) -> str:
     n = plan.symbol(entry.name)
     lines = [f"{entry.name}: inputs and outputs.", ""]
     lines += [f"  {_describe(a)}" for a in entry.inputs]
@@ -212,7 +214,21 @@ def _entry(plan: LibraryPlan, entry: EntryPlan) -> str:
     pieces += [_comment(f"Bytes of the arena of a call, aligned to {ALIGNMENT}{unfit}.")]
     pieces += [f"size_t {n}_arena_size({dims or 'void'});\n\n"]
     pieces.append(f"int {n}({', '.join(parameters(plan, entry))});\n")
-    return "".join(pieces)
+    return "".join([*pieces, *(_proven(plan, entry, report) if report else ())])
+
+
+def _proven(plan: LibraryPlan, entry: EntryPlan, report: RealtimeReport) -> Iterator[str]:
+    """Yield the limits that are proven for a call."""
+    without = f", without those of {', '.join(report.outside)}" if report.outside else ""
+    figures = "bytes of stack" if report.instructions is None else "bytes of stack and so many instructions"
+    text = (
+        "Proven from the machine code: a call allocates no memory, takes no lock and makes no system call. "
+        f"It takes at most so many {figures}{without}."
+    )
+    yield "\n" + _comment(*textwrap.wrap(text, _WIDTH))
+    yield f"#define {macro(plan, entry, 'STACK_SIZE')} {report.stack_bytes}\n"
+    if report.instructions is not None:
+        yield f"#define {macro(plan, entry, 'INSTRUCTIONS')} {report.instructions}\n"
 
 
 def _describe(argument: LibraryArgument) -> str:

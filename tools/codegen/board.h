@@ -1,6 +1,6 @@
 /* Start-up code of programs for emulated boards, and what they ask of the host by semihosting (ARM, "Semihosting for
    AArch32 and AArch64"; RISC-V International, "RISC-V Semihosting"). The including file defines main; the program's exit
-   status is 0 where main returns 0. With the emulator's option -icount shift=0, instructions are counted. */
+   status is 0 where main returns 0. */
 enum { SYS_OPEN = 1, SYS_WRITE0 = 4, SYS_WRITE = 5, SYS_READ = 6, SYS_EXIT = 24 };
 enum { APPLICATION_EXIT = 0x20026, RUN_TIME_ERROR = 0x20023 };
 
@@ -29,6 +29,7 @@ __attribute__((section(".vectors"), used, naked)) void start(void) {
     __asm__("la sp, _estack\nla t0, failed\n.option push\n.option arch, +zicsr\ncsrw mtvec, t0\n.option pop\nj reset");
 }
 
+/* A tick is an instruction. */
 static unsigned first;
 static inline unsigned instructions(void) {
     unsigned count;
@@ -56,10 +57,10 @@ __attribute__((section(".vectors"), used)) const void *const vectors[16] = {
     &_estack, (void *)reset, (void *)failed, (void *)failed, (void *)failed, (void *)failed, (void *)failed,
 };
 
-/* A tick of the clock of 25 MHz is 40 instructions, for the emulator counts a nanosecond for each. */
+/* The processor's clock, which has 24 bits. */
 #define CLOCK ((volatile unsigned *)0xE000E010)
 static inline void start_counting(void) { CLOCK[1] = 0xFFFFFF, CLOCK[2] = 0, CLOCK[0] = 5; }
-static inline unsigned counted(void) { return 40 * (0xFFFFFF - CLOCK[2]); }
+static inline unsigned counted(void) { return 0xFFFFFF - CLOCK[2]; }
 #endif
 
 __attribute__((aligned(4))) void failed(void) { host(SYS_EXIT, (void *)RUN_TIME_ERROR); }
@@ -93,3 +94,13 @@ static inline void draw(float *numbers, int count) {
         numbers[i] = (float)(state >> 8) / 8388608 - 1;
     }
 }
+
+/* Ticks in which a function runs so many times. */
+__attribute__((noipa, unused)) static unsigned timed(void (*function)(void *), void *argument, int runs) {
+    start_counting();
+    for (int i = 0; i < runs; i++) function(argument);
+    return counted();
+}
+
+/* A function of one instruction, whose time is that of a call. */
+__attribute__((noipa)) void nothing(void *argument) {}

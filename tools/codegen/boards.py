@@ -34,16 +34,30 @@ class Board:
     """Number of cases of ``board_ops`` whose code fits into the memory for code."""
     compiler: str = "arm-none-eabi-gcc"
     emulator: str = "qemu-system-arm"
+    tick: float = 1
+    """Instructions in a tick of what ``timed`` in ``board.h`` reads, with COUNTING."""
 
     @property
     def tools(self) -> tuple[str, str]:
         """Return the names of compiler and emulator."""
         return self.compiler, self.emulator
 
+    @property
+    def runs(self) -> int:
+        """Return for how many calls ``timed`` runs, so that a tick more or less does not change the instructions of
+        one. All calls together may take 670 million instructions: the clock of a Cortex-M has 24 bits."""
+        return int(2 * self.tick) + 1
 
-def _cortex(machine: str, flags: Iterable[str], memory: str, heap: int, cases: int) -> Board:
+    def instructions(self, ticks: int, nothing: int) -> int:
+        """Return the instructions of a function. ``ticks``: of so many calls of it as ``runs`` says; ``nothing``: of
+        calls of a function of one instruction."""
+        return round((ticks - nothing) * self.tick / self.runs) + 1
+
+
+def _cortex(machine: str, clock: int, flags: Iterable[str], memory: str, heap: int, cases: int) -> Board:
+    """Return a board of Arm, whose processor has a clock of so many Hz."""
     flags = *flags, "-mthumb", "-mfloat-abi=hard", "--specs=nosys.specs"
-    return Board(("-M", machine), flags, 0, 0x20000000, memory, heap, cases)
+    return Board(("-M", machine), flags, 0, 0x20000000, memory, heap, cases, tick=1e9 / clock)
 
 
 def _riscv(processor: str, flags: Iterable[str]) -> Board:
@@ -55,14 +69,16 @@ def _riscv(processor: str, flags: Iterable[str]) -> Board:
 
 
 BOARDS = {
-    "cortex-m4": _cortex("mps2-an386", ("-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16"), "4M", 0x21000000, 200),
-    "cortex-m7": _cortex("mps2-an500", ("-mcpu=cortex-m7", "-mfpu=fpv5-d16"), "4M", 0x60000000, 200),
-    "cortex-m55": _cortex("mps3-an547", ("-mcpu=cortex-m55",), "512K", 0x60000000, 40),
+    "cortex-m4": _cortex("mps2-an386", 25_000_000, ("-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16"), "4M", 0x21000000, 200),
+    "cortex-m7": _cortex("mps2-an500", 25_000_000, ("-mcpu=cortex-m7", "-mfpu=fpv5-d16"), "4M", 0x60000000, 200),
+    "cortex-m55": _cortex("mps3-an547", 32_000_000, ("-mcpu=cortex-m55",), "512K", 0x60000000, 40),
     "rv32imc": _riscv("f=false,d=false,a=false", ("-march=rv32imc", "-mabi=ilp32")),
     "rv32imfc": _riscv("d=false,a=false", ("-march=rv32imfc", "-mabi=ilp32f")),
 }
-"""By the target's name. Memory as in hw/arm/mps2.c, mps2-tz.c and hw/riscv/virt.c of QEMU, and Arm's notes AN386,
-AN500, AN547."""
+"""By the target's name. Memory and clock as in hw/arm/mps2.c, mps2-tz.c and hw/riscv/virt.c of QEMU, and Arm's notes
+AN386, AN500, AN547."""
+COUNTING = "-icount", "shift=0"
+"""Options of the emulator with which an instruction takes a nanosecond."""
 _SCRIPT = """
 MEMORY {{ CODE (rx) : ORIGIN = {code}, LENGTH = {memory}  RAM (rwx) : ORIGIN = {data}, LENGTH = {memory} }}
 _estack = ORIGIN(RAM) + LENGTH(RAM);

@@ -136,6 +136,7 @@ def _check_instructions(function: AssemblyFunction, instructions: Sequence[bytes
     """Raise RealtimeError unless a function has as many instructions as its assembly, and those with the suffix ``.w``
     take four bytes. Note the padding, which only aligned locations have."""
     position = 0
+    fits = True
     for number, line in enumerate([*function.lines, None]):
         start = position
         while (
@@ -144,13 +145,10 @@ def _check_instructions(function: AssemblyFunction, instructions: Sequence[bytes
             position += 1
         function.filling[number] = position - start
         if line is not None:
-            fits = position < len(instructions) and (
-                not line.mnemonic.endswith(".w") or len(instructions[position]) == 4
-            )
-            if not fits:
-                break
+            size = len(instructions[position]) if position < len(instructions) else 0
+            fits = fits and size >= (4 if line.mnemonic.endswith(".w") else 2)
             position += 1
-    if position != len(instructions):
+    if not fits or position != len(instructions):
         raise RealtimeError(f"@{function.name} of the analyzed assembly has other instructions in the object code")
 
 

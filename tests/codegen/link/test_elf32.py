@@ -6,7 +6,7 @@ import pytest
 
 from graphc.base.errors import ArtifactError
 from graphc.codegen.link.archive import write_archive
-from graphc.codegen.link.elf32 import is_elf32, read_contents, section_start
+from graphc.codegen.link.elf32 import is_elf32, read_contents, read_functions, section_start
 from graphc.codegen.llvm.build import build_object
 from graphc.codegen.machine.target import target_named
 from graphc.files.object_archive import split_objects
@@ -46,6 +46,22 @@ def test_a_section_is_found_by_name_and_size(code: bytes):
     assert section_start(code, ".rodata.own", 15) is None and section_start(code, ".rodata", 16) is None
 
 
+def test_instructions_of_functions(code: bytes):
+    functions = read_functions(code)
+    assert functions.keys() == {"local", "seen"}
+    for function in functions.values():
+        assert sum(map(len, function.instructions)) == function.nbytes and function.start % 2 == 0
+    assert functions["local"].instructions == (b"\x40\x43", b"\x70\x47")  # muls r0, r0, r0; bx lr
+
+
+def test_constants_are_no_instructions():
+    target = target_named("cortex-m4")
+    text = "define float @f(float %x) nounwind {\n  %y = fadd float %x, 0x3FB99999A0000000\n  ret float %y\n}"
+    function = read_functions(build_object(f'target triple = "{target.triple}"\n{text}', target))["f"]
+    padding = b"\x00\xbf"
+    assert [len(x) for x in function.instructions if x != padding] == [4, 4, 2] and function.nbytes == 16
+
+
 def test_archives_list_its_symbols(code: bytes):
     archive = write_archive({"x.o": code})
     assert b"seen\0" in archive[:200] and b"other\0" not in archive[:200]
@@ -56,3 +72,5 @@ def test_damaged_files_are_refused(code: bytes):
     for end in range(0, len(code) - 1, 7):
         with pytest.raises(ArtifactError, match="damaged"):
             read_contents(code[:end])
+        with pytest.raises(ArtifactError, match="damaged"):
+            read_functions(code[:end])

@@ -43,6 +43,19 @@ def test_what_belongs_to_an_outer_scope_goes_before_the_loop():
     assert place["%n, 7"] < labels[0] < place["mul i64"] < labels[1]
 
 
+def test_counters_have_as_many_bits_as_a_register_if_they_fit():
+    f = FunctionWriter({}, word_bits=32)
+    for extent, kind in ((5, "i32"), (2**31 - 1, "i32"), (2**31, "i64")):
+        loop = f.open_loop(Axis("i", extent))
+        total = f.phi(loop, "i64", "%n")
+        f.close_loop(loop, [f.line(f"add i64 {total}, {f.scopes[-1].register}")])
+        assert loop.kind == kind and f"phi {kind} [ 0," in f.text()
+    loop = f.open_loop(Axis("j", 9), end="%n")
+    f.close_loop(loop, [])
+    text = accepted(f)
+    assert text.count("zext i32") == 3 and "trunc i64 %n to i32" in text
+
+
 def test_registers_of_a_closed_loop_are_forgotten():
     f = FunctionWriter({})
     for _ in range(2):

@@ -13,7 +13,7 @@ def function(body: str, name: str = "k", machine: Reader = READER) -> AssemblyFu
     """One function of instructions and labels, a line each."""
     lines = [line.strip() for line in body.strip().splitlines()]
     written = [line if line.endswith(":") else "\t" + line.replace(" ", "\t", 1) for line in lines]
-    (found,) = read_assembly("\n".join([f"\t.type\t{name},@function", f"{name}:", *written]), machine.comment)
+    (found,) = read_assembly("\n".join([f"\t.type\t{name},%function", f"{name}:", *written]), machine.comment)
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from graphc.codegen.machine.thumb.steps import READER as THUMB
 from graphc.codegen.proof.flow import loops_of
 from graphc.errors import RealtimeError
 from tests.codegen.proof.functions import flow
@@ -38,6 +39,13 @@ def test_inner_loops_come_before_those_around_them():
 
 def test_a_loop_that_is_entered_at_two_places_is_none():
     assert loops_of(flow("testq %rdi, %rdi\nje .L2\n.L1:\nincq %rax\n.L2:\ncmpq $9, %rax\njne .L1\nretq")) is None
+
+
+def test_a_return_under_a_condition_leaves_a_loop():
+    found = flow("movs r3, #0\n.L1:\nadds r3, #1\ncmp r3, #7\nit hs\nbxhs lr\nb .L1", machine=THUMB)
+    assert found.after == ((1,), (3, 2), (1,), ()) and list(found.span(3)) == []
+    (loop,) = loops_of(found) or ()
+    assert (loop.head, sorted(loop.blocks)) == (1, [1, 2])
 
 
 def test_a_jump_to_a_place_in_a_register_is_refused():

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import platform
+import shutil
+import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +14,14 @@ from graphc.codegen.llvm.build import assemble, build_object, emit_assembly
 from graphc.codegen.machine.target import host_target, target_named
 from graphc.codegen.machine.x86_64.steps import READER
 from graphc.codegen.proof.assembly import read_assembly
-from graphc.codegen.proof.object_code import check_layout, check_same, marked, note_filling, read_object_code
+from graphc.codegen.proof.object_code import (
+    ObjectCode,
+    check_layout,
+    check_same,
+    marked,
+    note_filling,
+    read_object_code,
+)
 from graphc.errors import ArtifactError, CompileError, RealtimeError
 
 TEXT = """
@@ -88,6 +98,61 @@ def test_places_of_functions_are_compared_where_instructions_have_one_length():
         check_layout(code, functions, machine)
     with pytest.raises(RealtimeError, match="other functions"):
         check_layout(replace(code, functions={}), functions, machine)
+
+
+@pytest.mark.parametrize("name", ["cortex-m4", "cortex-m7", "cortex-m55"])
+def test_instructions_are_counted_where_they_have_two_lengths(name: str):
+    target = target_named(name)
+    machine = target.reader
+    assert machine is not None
+    given = f'target triple = "{target.triple}"\n{text()}'
+    code, assembly = read_object_code(build_object(given, target)), emit_assembly(given, target)
+    assert code.functions.keys() == {"k", "run"} and "outside" in code.undefined
+    functions = read_assembly(assembly, machine.comment)
+    check_layout(code, functions, machine)
+    assert sum(n for f in functions for n in f.filling.values()) < 4
+    for function in functions:
+        left = (
+            replace(function, lines=function.lines[:-1]),
+            replace(function, lines=[*function.lines, function.lines[0]]),
+        )
+        for changed in left:
+            with pytest.raises(
+                RealtimeError, match=f"@{function.name} of the analyzed assembly has other instructions"
+            ):
+                check_layout(code, [changed if f is function else f for f in functions], machine)
+    narrow = next(n for n, x in enumerate(code.instructions["k"]) if len(x) == 2)
+    line = functions[0].lines[narrow]
+    functions[0].lines[narrow] = replace(line, mnemonic=f"{line.mnemonic}.w")
+    with pytest.raises(RealtimeError, match="has other instructions"):
+        check_layout(code, functions, machine)
+
+
+def test_padding_between_instructions_is_counted():
+    target = target_named("cortex-m7")
+    machine = target.reader
+    assert machine is not None
+    (function,) = read_assembly("\t.type\tk,%function\nk:\n\tadds\tr0, #1\n\t.p2align\t3\n.L:\n\tb\t.L\n", "@")
+    nop = b"\x00\xbf"
+    code = ObjectCode({}, {"k": (0, 10)}, frozenset(), {"k": (b"\x01\x30", nop, nop, nop, b"\xfe\xe7")})
+    check_layout(code, [function], machine)
+    assert function.filling[1] == 3
+    function.aligned.clear()
+    with pytest.raises(RealtimeError, match="has other instructions"):
+        check_layout(code, [function], machine)
+
+
+@pytest.mark.parametrize("name", ["cortex-m4", "cortex-m7"])  # the assembler of Debian 12 does not know the last one
+def test_another_assembler_gives_the_object_code_of_a_microcontroller(name: str, tmp_path: Path):
+    assembler = shutil.which("arm-none-eabi-as")
+    if assembler is None:
+        pytest.skip("arm-none-eabi-as is not installed")
+    target = target_named(name)
+    given = f'target triple = "{target.triple}"\n{text()}'
+    (tmp_path / "k.s").write_text(emit_assembly(given, target))
+    subprocess.run([assembler, "k.s", "-o", "k.o"], cwd=tmp_path, check=True)
+    again, code = read_object_code((tmp_path / "k.o").read_bytes()), read_object_code(build_object(given, target))
+    assert again.instructions["k"] == code.instructions["k"] and again.functions == code.functions
 
 
 def test_what_is_no_object_code_is_refused():

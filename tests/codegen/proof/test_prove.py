@@ -14,7 +14,18 @@ from graphc.codegen.machine.aarch64.steps import READER as AARCH64
 from graphc.codegen.machine.linkage import ENTRY
 from graphc.codegen.machine.riscv64.steps import READER as RISCV64
 from graphc.codegen.machine.target import target_named
-from graphc.codegen.proof.prove import SAME_BYTES, SAME_LAYOUT, SAME_NAMES, CallSite, Reached, frame_of, prove, reach
+from graphc.codegen.machine.thumb.steps import READER as THUMB
+from graphc.codegen.proof.prove import (
+    SAME_BYTES,
+    SAME_COUNTS,
+    SAME_LAYOUT,
+    SAME_NAMES,
+    CallSite,
+    Reached,
+    frame_of,
+    prove,
+    reach,
+)
 from graphc.compiler.freeze import freeze
 from graphc.compiler.ready import running_target
 from graphc.compiler.realtime import realtime_module
@@ -76,12 +87,12 @@ def test_stack_and_instructions_are_those_of_a_painted_stack_and_of_single_steps
     assert (counted < facts.instructions) == branches, "other code has no branches that depend on values"
 
 
-@pytest.mark.parametrize("target", ["neon", "rv64gc", "rv64gcv"])
+@pytest.mark.parametrize("target", ["neon", "rv64gc", "rv64gcv", "cortex-m4", "cortex-m7", "cortex-m55"])
 @pytest.mark.parametrize("name", MODELS)
 def test_code_for_other_architectures_is_proven_too(name: str, target: str):
     stages = Stages(frozen(name), target=target_named(target))
     proof = prove([realtime_module(stages)], stages.target, [ENTRY])
-    assert proof.compared in (SAME_LAYOUT, SAME_NAMES, SAME_BYTES)
+    assert proof.compared in (SAME_LAYOUT, SAME_COUNTS, SAME_NAMES, SAME_BYTES)
     assert proof.of(ENTRY).instructions and not proof.outside
     assert proof.stack_path[0] == ENTRY and set(proof.stack_path) <= {f.name for f in proof.functions}
 
@@ -186,6 +197,27 @@ def test_a_function_outside_that_is_not_known_is_named_with_the_way_to_it():
 def test_what_is_not_allowed_is_refused(body: str, why: str):
     with pytest.raises(RealtimeError, match=why):
         reached(("graphc_threads",), run=body)
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("svc #0\nbx lr", "a system call"),
+        ("msr primask, r0\nbx lr", "a privileged instruction"),
+        ("ldrex r0, [r1]\nstrex r2, r0, [r1]\nbx lr", "as locks use"),
+        ("blx r3\nbx lr", "makes an indirect call"),
+        ("it ne\nbxne r3\nbx lr", "makes an indirect call"),
+        ("tbb [pc, r0]", "makes an indirect call"),
+        ("vstrw.32 q0, [r0]\nbx lr", "an instruction whose effects are unknown"),
+        ("bl run\nbx lr", "calls itself"),
+        ("cmp r0, #1\nbls run\nbx lr", "calls itself"),
+        ("movw r0, :lower16:graphc_threads\nbx lr", "reads @graphc_threads"),
+        ("bl malloc\nbx lr", "the code reaches @malloc"),
+    ],
+)
+def test_what_is_not_allowed_on_microcontrollers_is_refused(body: str, why: str):
+    with pytest.raises(RealtimeError, match=why):
+        reach({"run": flow(body, "run", THUMB)}, ["run"], frozenset({"graphc_threads"}))
 
 
 def test_functions_that_call_each_other_are_refused():

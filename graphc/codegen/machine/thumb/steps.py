@@ -57,6 +57,8 @@ _REGISTER = re.compile(r"^(r1?\d|sp|lr|pc)$")
 _VECTOR = re.compile(r"^[sdq]\d+$")
 _MEMORY = re.compile(r"^\[(\w+)(?:,\s*(.+))?\]$")
 _LOAD_STORE = re.compile(r"^v?(ld|st)r(d|s?[bh])?$")
+_PART = re.compile(r"^(ldrs?|str)[bh]$")
+"""Loads and stores of less than a word."""
 _MULTIPLE = re.compile(r"^(v?)(ldm|stm|push|pop)(ia|fd|ea|db)?$")
 _BYTES_OF = {"s": 4, "d": 8, "q": 16}
 
@@ -293,7 +295,7 @@ def _transfer(
     after: list[tuple[Location, Expression]],
 ) -> InstructionEffects:
     """Return the step that moves registers from or to neighbouring words, with moves before and after it."""
-    is_store, is_part = "st" in name or name == "push", name.endswith(("b", "h"))
+    is_store, is_part = "st" in name or name == "push", _PART.match(name) is not None
     if is_store and slot is None:
         return InstructionEffects(moves=(*before, *after), stores_somewhere=True)
     moves: list[tuple[Location, Expression]] = []

@@ -5,11 +5,12 @@ extern unsigned _ebss;
 int net(const float *input, float *output);
 
 static float input[INPUT], output[OUTPUT];
+register unsigned *stack __asm__("sp");
 static void call(void *unused) { net(input, output); }
 
 int main(void) {
     draw(input, INPUT);
-    volatile unsigned *const low = &_ebss, *const high = (unsigned *)__builtin_frame_address(0) - 64;
+    volatile unsigned *const low = &_ebss, *const high = stack;
     for (volatile unsigned *p = low; p < high; p++) *p = 0x5A5A5A5A;
     int code = net(input, output);
     volatile unsigned *used = low;

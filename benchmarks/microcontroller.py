@@ -25,6 +25,7 @@ import graphc as gc
 from benchmarks.harness.results import format_table
 from graphc import nn
 from graphc.codegen.machine.target import target_named
+from graphc.compiler.realtime import RealtimeReport
 from tools.codegen.boards import BOARDS, COUNTING, Board, build_program, run_program
 
 COLUMNS = ("net", "compiler", "flash B", "memory B", "instructions", "bound", "difference")
@@ -63,8 +64,12 @@ class Figures(NamedTuple):
     instructions: int
     """Instructions of a call."""
     outputs: np.ndarray
+    stack: int = 0
+    """Bytes of stack that the call writes."""
     bound: int | None = None
     """Proven maximum of the instructions."""
+    stack_bound: int | None = None
+    """Proven maximum of the bytes of stack."""
 
 
 class Code(NamedTuple):
@@ -76,7 +81,7 @@ class Code(NamedTuple):
     """Name of the function that CALL is."""
     files: list[Path]
     """Files to link."""
-    bound: int | None = None
+    proof: RealtimeReport | None = None
 
 
 def own_code(model: nn.Module, shape: tuple[int, ...], target: str, folder: Path) -> Code:
@@ -94,7 +99,7 @@ int net(const float *input, float *output) {{
     return CALL((own_t *)context, input, output, arena, (uint64_t)sizeof arena);
 }}
 """
-    return Code(text, "own_run", [library.files["a"]], library.realtime["run"].instructions if proven else None)
+    return Code(text, "own_run", [library.files["a"]], library.realtime.get("run"))
 
 
 def other_code(model: Path, shape: tuple[int, ...], outputs: int, folder: Path) -> Code:
@@ -128,9 +133,11 @@ def measure(code: Code, count: int, outputs: int, board: Board, folder: Path) ->
     *results, stack, ticks, status = words
     if status:
         raise RuntimeError(f"the net returned {status}")
-    instructions = board.instructions(int(ticks), int(_printed(board, around)[-2]))
+    *_, stack_around, ticks_around, _ = _printed(board, around)
+    instructions = board.instructions(int(ticks), int(ticks_around))
     flash, memory = (a - b for a, b in zip(_sizes(board, program), _sizes(board, empty), strict=True))
-    return Figures(flash, memory + int(stack), instructions, _floats(results), code.bound)
+    figures = flash, memory + int(stack), instructions, _floats(results), int(stack) - int(stack_around)
+    return Figures(*figures, *((code.proof.instructions, code.proof.stack_bytes) if code.proof else ()))
 
 
 def _printed(board: Board, program: Path) -> np.ndarray:

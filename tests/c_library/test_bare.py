@@ -151,6 +151,16 @@ def test_states_are_copied_by_the_c_library(tmp_path: Path):
     assert "memcpy" not in {name for c in contents for name in c.defined}
 
 
+@pytest.mark.parametrize("target", [name for name in BOARDS if target_named(name).reader is not None])
+def test_the_header_has_the_proven_limits(target: str, tmp_path: Path):
+    library = built("policy", target, tmp_path, realtime=True)
+    report, text = library.realtime["run"], library.files["h"].read_text()
+    assert report.instructions and not report.outside and "as many instructions" in report.compared
+    assert f"#define POLICY_RUN_STACK_SIZE {report.stack_bytes}\n" in text
+    assert f"#define POLICY_RUN_INSTRUCTIONS {report.instructions}\n" in text
+    assert "STACK_SIZE" not in built("policy", target, tmp_path).files["h"].read_text()
+
+
 def test_functions_of_supplied_functions_are_supplied():
     target = target_named("cortex-m4")
     calls = {"f": "g", "g": "h", "h": "other"}
@@ -171,7 +181,6 @@ def test_functions_of_supplied_functions_are_supplied():
     [
         ({"emit": ("so",)}, "no file of kind 'so' for microcontrollers"),
         ({"weights": "beside"}, "no files to map weights from"),
-        ({"realtime": True}, "does not know the instructions of microcontrollers"),
         ({"threads": True}, "no thread pool"),
     ],
 )

@@ -12,7 +12,7 @@ from graphc.base.sizes.size import is_size
 from graphc.codegen.llvm.entry import emit_module
 from graphc.codegen.llvm.module import LlvmModule
 from graphc.codegen.machine.cuda.facts import is_gpu
-from graphc.codegen.machine.linkage import ENTRY
+from graphc.codegen.machine.linkage import ENTRY, is_bare
 from graphc.codegen.machine.target import Target
 from graphc.codegen.proof.leaves import LEAVES
 from graphc.codegen.proof.prove import FunctionFacts, Proof, prove
@@ -75,7 +75,8 @@ class RealtimeReport:
             f"  checked       {self.compared}",
         ]
         if self.outside:
-            lines.append("  not counted   resources of these functions; bind them when the program is loaded (-z now)")
+            bind = "" if is_bare(self.target.triple) else "; bind them when the program is loaded (-z now)"
+            lines.append(f"  not counted   resources of these functions{bind}")
         return "\n".join(lines)
 
     def _instructions(self) -> str:

@@ -56,6 +56,12 @@ def test_functions_of_the_c_library_are_listed_with_the_reason():
     assert "fmodf: subtracts" in str(report) and "not counted" in str(report)
 
 
+def test_on_a_microcontroller_nothing_is_bound_when_a_program_is_loaded():
+    report = prove_realtime(stages_of(lambda x: x.double() * 3.0, gc.zeros(4), target="cortex-m4"))
+    assert "__aeabi_dmul" in report.outside and "in place of a missing instruction" in str(report)
+    assert "not counted   resources of these functions" in str(report) and "-z now" not in str(report)
+
+
 def test_a_program_that_calls_python_is_refused_by_name():
     @gc.opaque(results=lambda x: x)
     def look(x: Any) -> Any:

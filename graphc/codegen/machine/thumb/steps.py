@@ -207,17 +207,17 @@ def _bytes(register: str) -> int:
 # ---- instructions that continue with the next one
 
 
-def _plain(name: str, operands: tuple[str, ...]) -> InstructionEffects:
+def _plain(name: str, operands: Sequence[str]) -> InstructionEffects:
     if multiple := _MULTIPLE.match(name):
         return _multiple(multiple[2], multiple[3] or "", operands)
     if _LOAD_STORE.match(name):
         return _access(name, operands)
     keeps_flags = not _SETS_FLAGS.match(name) and "APSR_nzcv" not in operands
-    if name in _READ_ONLY or not operands or _THEN.match(name):
+    if name in _READ_ONLY or _THEN.match(name):
         return InstructionEffects(compares=_compared(name, operands), keeps_flags=keeps_flags)
-    registers = [r for r in operands[:2] if _register(r)]
-    if operands[0] == "pc":
+    if "pc" in operands[:1]:
         return InstructionEffects(kind="tail")
+    registers = [r for r in operands[:2] if _register(r)]
     if _TWO_RESULTS.match(name) or (name == "vmov" and len(operands) > 2 and len(registers) == 2):
         return InstructionEffects(unknown=tuple(registers), keeps_flags=keeps_flags)
     if not _ONE_RESULT.match(name):
@@ -228,7 +228,7 @@ def _plain(name: str, operands: tuple[str, ...]) -> InstructionEffects:
     return InstructionEffects(moves=((operands[0], value),), compares=compares, keeps_flags=keeps_flags)
 
 
-def _compared(name: str, operands: tuple[str, ...]) -> BranchCondition | None:
+def _compared(name: str, operands: Sequence[str]) -> BranchCondition | None:
     if len(operands) != 2 or name not in ("cmp", "cmn"):
         return None
     left, right = _value(operands[0]), _value(operands[1])
@@ -238,7 +238,7 @@ def _compared(name: str, operands: tuple[str, ...]) -> BranchCondition | None:
     return BranchCondition(left, right, 32)
 
 
-def _result(name: str, operands: tuple[str, ...]) -> tuple[Expression, BranchCondition | None]:
+def _result(name: str, operands: Sequence[str]) -> tuple[Expression, BranchCondition | None]:
     """Return the value of the first operand afterwards, and the comparison that the flags remember."""
     plain = name.removesuffix("s")
     if plain in ("mov", "movw") and len(operands) == 2:
@@ -264,7 +264,7 @@ def _result(name: str, operands: tuple[str, ...]) -> tuple[Expression, BranchCon
 # ---- memory
 
 
-def _access(name: str, operands: tuple[str, ...]) -> InstructionEffects:
+def _access(name: str, operands: Sequence[str]) -> InstructionEffects:
     """Return the step of a load or store, with the update of its address register."""
     position = next((i for i, o in enumerate(operands) if o.startswith("[")), -1)
     values = operands[:position] if position > 0 else operands[: 2 if name == "ldrd" else 1]
@@ -316,7 +316,7 @@ def _transfer(
     return InstructionEffects(moves=(*before, *moves, *after))
 
 
-def _multiple(name: str, mode: str, operands: tuple[str, ...]) -> InstructionEffects:
+def _multiple(name: str, mode: str, operands: Sequence[str]) -> InstructionEffects:
     """Return the step of an instruction that loads or stores a list of registers."""
     is_stack = name in ("push", "pop")
     base, registers = "sp" if is_stack else operands[0].removesuffix("!"), _list(operands[-1])

@@ -68,6 +68,8 @@ def step(text: str) -> InstructionEffects:
         ("lda r0, [r1]", "lock", ""),
         ("stl r0, [r1]", "lock", ""),
         ("vstrw.32 q0, [r0]", "unknown", ""),
+        ("vctp.32 r0", "unknown", ""),
+        ("other", "unknown", ""),
         ("msr apsr_nzcvq, r7", "plain", ""),
         ("mrs r0, apsr", "plain", ""),
         ("vfma.f32 s0, s1, s2", "plain", ""),

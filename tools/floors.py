@@ -54,11 +54,11 @@ FLOORS: dict[str, tuple[str, ...]] = {
         *("base", "files", "ir.kernel", "codegen.machine", "codegen.schedule.expansion"),
         *("codegen.schedule.lanes", "codegen.schedule.contraction", "codegen.schedule.threads"),
     ),
-    # Properties proven of machine code, from its assembly and from the object code compared with it.
-    "codegen.proof": ("base", "codegen.machine", "codegen.llvm"),
     # Object formats: shared libraries, archives, and their dependencies.
     "codegen.link.soft_float": ("base",),
     "codegen.link": ("base", "codegen.machine", "codegen.link.soft_float"),
+    # Properties proven of machine code, from its assembly and from the object code compared with it.
+    "codegen.proof": ("base", "codegen.machine", "codegen.llvm", "codegen.link"),
     # Functions through which Python and others call a program.
     "codegen.door": ("codegen.machine",),
     # Loads and calls compiled programs; needs no compiler.

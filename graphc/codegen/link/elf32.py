@@ -31,7 +31,7 @@ class Contents:
 
 
 @dataclass(frozen=True)
-class Function:
+class ThumbFunction:
     """A function of an object file."""
 
     start: int
@@ -82,7 +82,7 @@ def read_contents(code: bytes) -> Contents:
     )
 
 
-def read_functions(code: bytes) -> dict[str, Function]:
+def read_functions(code: bytes) -> dict[str, ThumbFunction]:
     """Return the functions of Thumb code by name. Raises ArtifactError for a damaged file."""
     try:
         sections = list(_sections(code))
@@ -96,7 +96,7 @@ def read_functions(code: bytes) -> dict[str, Function]:
         raise ArtifactError(f"the object code is damaged: {error}") from error
 
 
-def _function(code: bytes, symbol: _Symbol, symbols: list[_Symbol], sections: list[_Section]) -> Function:
+def _function(code: bytes, symbol: _Symbol, symbols: list[_Symbol], sections: list[_Section]) -> ThumbFunction:
     """Return a function, whose instructions start at ``$t`` and whose constants start at ``$d`` (ELF for the Arm
     Architecture, section "Mapping symbols"). Addresses of Thumb functions are odd."""
     start, end = symbol.value & ~1, (symbol.value & ~1) + symbol.nbytes
@@ -108,7 +108,7 @@ def _function(code: bytes, symbol: _Symbol, symbols: list[_Symbol], sections: li
         for (value, kind), following in zip(marks, ends, strict=True)
         if kind == "$t" and max(value, start) < min(following, end)
     )
-    return Function(start, symbol.nbytes, tuple(chain.from_iterable(map(_instructions, pieces))))
+    return ThumbFunction(start, symbol.nbytes, tuple(chain.from_iterable(map(_instructions, pieces))))
 
 
 def _instructions(code: bytes) -> Iterator[bytes]:

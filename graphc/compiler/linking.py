@@ -27,12 +27,17 @@ def builtins_for(target: Target, needs_libc: bool = True) -> Callable[[str], byt
     """
 
     def supply(name: str) -> bytes | None:
-        text = builtin_text(name, target.triple) or target.system_function(name) or None
+        text = function_text(name, target)
         if text is None and name in MEMORY_FUNCTIONS and not needs_libc:
             text = f'target triple = "{target.triple}"\n{MEMORY_FUNCTIONS[name]}'
         return None if text is None else _built(text, target)
 
     return supply
+
+
+def function_text(name: str, target: Target) -> str | None:
+    """Return the LLVM text of a library function that graphc has for a target; None for other names."""
+    return builtin_text(name, target.triple) or target.system_function(name) or None
 
 
 @cache

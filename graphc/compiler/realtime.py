@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
+from functools import partial
 
 from graphc.base.errors import RealtimeError
 from graphc.base.records import dataclass
@@ -16,6 +17,7 @@ from graphc.codegen.machine.linkage import ENTRY, is_bare
 from graphc.codegen.machine.target import Target
 from graphc.codegen.proof.leaves import LEAVES
 from graphc.codegen.proof.prove import FunctionFacts, Proof, prove
+from graphc.compiler.linking import function_text
 from graphc.compiler.ready import target_spec
 from graphc.compiler.stages import Stages
 from graphc.files.manifest import TargetSpec
@@ -129,9 +131,11 @@ def prove_modules(
 ) -> RealtimeReport:
     """Prove bounded time for one function of several linked modules, as in a library.
 
-    Each module is an input of ``build_object``. ``data`` names linked symbols besides code. Raise RealtimeError.
+    Each module is an input of ``build_object``. ``data`` names linked symbols besides code. A microcontroller's library
+    holds the functions that graphc has, which are part of the proof there. Raise RealtimeError.
     """
-    proof = prove(modules, target, (entry,), data)
+    supply = partial(function_text, target=target) if target.is_bare else lambda name: None
+    proof = prove(modules, target, (entry,), data, supply)
     return _report(proof, target, entry, name, arena)
 
 

@@ -10,10 +10,7 @@ import pytest
 
 from benchmarks import microcontroller
 from benchmarks.microcontroller import NETS, Code, Figures
-from graphc.codegen.machine.target import target_named
 from tools.codegen.boards import BOARDS, Board
-
-PROVEN = [name for name in BOARDS if target_named(name).reader is not None]
 
 
 def test_each_compiler_has_a_row(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
@@ -63,14 +60,18 @@ def test_a_board_counts_instructions_of_a_call(target: str, tmp_path: Path):
     assert figures.instructions == 302 and figures.outputs.shape == (1,)
 
 
-@pytest.mark.parametrize("target", PROVEN)
+MARGIN = {"rv32imc": 2.5}
+"""Bound divided by instructions, at most. Arithmetic without an FPU takes fewer instructions than for rare numbers."""
+
+
+@pytest.mark.parametrize("target", BOARDS)
 @pytest.mark.parametrize("name", NETS)
 def test_the_bounds_of_a_net_are_at_least_what_a_board_counts(name: str, target: str, tmp_path: Path):
     board_or_skip(target)
     figures = microcontroller.compare(name, target, tmp_path)["graphc"]
     # NOTE: loops over bytes may keep their counter on a stack whose addresses the function computes.
-    assert figures.bound is not None or name.endswith("int8")
+    assert figures.bound is not None or (name.endswith("int8") and target.startswith("cortex-m"))
     if figures.bound is not None:
-        assert figures.instructions <= figures.bound <= 1.3 * figures.instructions
+        assert figures.instructions <= figures.bound <= MARGIN.get(target, 1.3) * figures.instructions
     alignment = 32
     assert figures.stack_bound is not None and figures.stack <= figures.stack_bound < figures.stack + alignment

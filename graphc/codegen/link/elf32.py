@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 
 from graphc.base.errors import ArtifactError
@@ -31,7 +31,7 @@ class Contents:
 
 
 @dataclass(frozen=True)
-class ThumbFunction:
+class CodeFunction:
     """A function of an object file."""
 
     start: int
@@ -82,8 +82,8 @@ def read_contents(code: bytes) -> Contents:
     )
 
 
-def read_functions(code: bytes) -> dict[str, ThumbFunction]:
-    """Return the functions of Thumb code by name. Raises ArtifactError for a damaged file."""
+def read_functions(code: bytes) -> dict[str, CodeFunction]:
+    """Return the functions of Thumb or RISC-V code by name. Raises ArtifactError for a damaged file."""
     try:
         sections = list(_sections(code))
         symbols = [symbol for s in sections if s.kind == SectionType.SYMBOLS for symbol in _symbols(code, s, sections)]
@@ -96,26 +96,35 @@ def read_functions(code: bytes) -> dict[str, ThumbFunction]:
         raise ArtifactError(f"the object code is damaged: {error}") from error
 
 
-def _function(code: bytes, symbol: _Symbol, symbols: list[_Symbol], sections: list[_Section]) -> ThumbFunction:
-    """Return a function, whose instructions start at ``$t`` and whose constants start at ``$d`` (ELF for the Arm
-    Architecture, section "Mapping symbols"). Addresses of Thumb functions are odd."""
+def _function(code: bytes, symbol: _Symbol, symbols: list[_Symbol], sections: list[_Section]) -> CodeFunction:
+    """Return a function, whose instructions start at ``$t`` (Thumb) or ``$x`` (RISC-V) and whose constants start at
+    ``$d`` (ELF for the Arm Architecture, and RISC-V ABIs, sections "Mapping symbols"). Addresses of Thumb functions are
+    odd."""
     start, end = symbol.value & ~1, (symbol.value & ~1) + symbol.nbytes
     base = sections[symbol.section].offset
-    marks = sorted((s.value, s.name[:2]) for s in symbols if s.section == symbol.section and s.name[:2] in ("$t", "$d"))
+    kinds = {*_IS_LONG, "$d"}
+    marks = sorted((s.value, s.name[:2]) for s in symbols if s.section == symbol.section and s.name[:2] in kinds)
     ends = [value for value, _ in marks[1:]] + [end]
     pieces = (
-        code[base + max(value, start) : base + min(following, end)]
+        _instructions(code[base + max(value, start) : base + min(following, end)], _IS_LONG[kind])
         for (value, kind), following in zip(marks, ends, strict=True)
-        if kind == "$t" and max(value, start) < min(following, end)
+        if kind in _IS_LONG and max(value, start) < min(following, end)
     )
-    return ThumbFunction(start, symbol.nbytes, tuple(chain.from_iterable(map(_instructions, pieces))))
+    return CodeFunction(start, symbol.nbytes, tuple(chain.from_iterable(pieces)))
 
 
-def _instructions(code: bytes) -> Iterator[bytes]:
-    """Yield the instructions of Thumb code: the first five bits tell whether two or four bytes belong together."""
+_IS_LONG: dict[str, Callable[[int], bool]] = {
+    "$t": lambda first: first >> 11 in (0b11101, 0b11110, 0b11111),
+    "$x": lambda first: first & 3 == 3,
+}
+"""Whether the first 16 bits are half an instruction, by the mapping symbol."""
+
+
+def _instructions(code: bytes, is_long: Callable[[int], bool]) -> Iterator[bytes]:
+    """Yield the instructions of code, each of two or four bytes."""
     start = 0
     while start < len(code):
-        size = 4 if code[start + 1] >> 3 in (0b11101, 0b11110, 0b11111) else 2
+        size = 4 if is_long(code[start] | code[start + 1] << 8) else 2
         yield code[start : start + size]
         start += size
 

@@ -107,6 +107,8 @@ class InstructionEffects:
     """Start of memory that it writes, of unknown length; without the slots in ``moves``."""
     stores_somewhere: bool = False
     """Whether it writes memory at an address that the proof cannot express."""
+    instructions: int = 1
+    """Number of instructions that the assembler makes of it."""
 
 
 class Reader(Protocol):

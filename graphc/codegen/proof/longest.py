@@ -55,7 +55,7 @@ def _weight(flow: Flow, block: int, callees: Mapping[str, int | None]) -> int | 
         inner = callees.get(step.target, 0) if step.kind in ("call", "tail") else 0
         if inner is None:
             return None
-        total += 1 + inner
+        total += step.instructions + inner
         total += flow.function.filling.get(number, 0) if number > flow.starts[block] else 0
     return total
 

@@ -137,6 +137,7 @@ def _check_instructions(function: AssemblyFunction, instructions: Sequence[bytes
     take four bytes. Note the padding, which only aligned locations have."""
     position = 0
     fits = True
+    steps = machine.steps(function.lines, frozenset(function.labels))
     for number, line in enumerate([*function.lines, None]):
         start = position
         while (
@@ -147,7 +148,7 @@ def _check_instructions(function: AssemblyFunction, instructions: Sequence[bytes
         if line is not None:
             size = len(instructions[position]) if position < len(instructions) else 0
             fits = fits and size >= (4 if line.mnemonic.endswith(".w") else 2)
-            position += 1
+            position += steps[number].instructions
     if not fits or position != len(instructions):
         raise RealtimeError(f"@{function.name} of the analyzed assembly has other instructions in the object code")
 

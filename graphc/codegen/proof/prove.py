@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from graphc.base.errors import RealtimeError
 from graphc.base.records import dataclass
@@ -214,22 +214,30 @@ class Proof:
 
 
 def prove(
-    modules: Sequence[LlvmModule | str], target: Target, roots: Sequence[str], data: Collection[str] = ()
+    modules: Sequence[LlvmModule | str],
+    target: Target,
+    roots: Sequence[str],
+    data: Collection[str] = (),
+    supply: Callable[[str], str | None] = lambda name: None,
 ) -> Proof:
     """Return the proof for ``roots`` in the object code that ``build_object`` makes of the modules. ``data`` names
-    linked symbols without code.
+    linked symbols without code. ``supply`` returns modules of further linked functions, by the function's name.
 
     Raises RealtimeError, with the reason, for code not known to be free of allocation, locks and system calls, and for
     an unbounded stack.
     """
-    machine, functions, codes = target.reader, [], []
+    machine = target.reader
     if machine is None:
         raise RealtimeError(f"cannot prove code for {architecture(target)}: its instructions are unknown")
-    for module in modules:
-        for unit in [Unit(module)] if isinstance(module, str) else split_module(module):
-            code, module_functions = _looked_at(unit, target, machine)
-            functions += module_functions
-            codes.append(code)
+    functions, codes, named = list[AssemblyFunction](), list[ObjectCode](), set[str]()
+    pending = [unit for m in modules for unit in ([Unit(m)] if isinstance(m, str) else split_module(m))]
+    while pending:
+        code, unit_functions = _looked_at(pending.pop(0), target, machine)
+        functions += unit_functions
+        codes.append(code)
+        texts = [supply(name) for name in sorted(code.undefined - named)]
+        pending += [Unit(text) for text in texts if text is not None]
+        named |= code.undefined
     flows = {f.name: flow_of(f, machine) for f in functions if f.lines}
     missing = [root for root in roots if root not in flows]
     if missing:

@@ -54,6 +54,13 @@ def test_instructions_of_functions(code: bytes):
     assert functions["local"].instructions == (b"\x40\x43", b"\x70\x47")  # muls r0, r0, r0; bx lr
 
 
+def test_instructions_of_risc_v_have_two_or_four_bytes():
+    target = target_named("rv32imc")
+    functions = read_functions(build_object(TEXT.format(triple=target.triple), target))
+    assert functions["local"].instructions == (b"\x33\x05\xa5\x02", b"\x82\x80")  # mul a0, a0, a0; ret
+    assert sum(map(len, functions["seen"].instructions)) == functions["seen"].nbytes
+
+
 def test_constants_are_no_instructions():
     target = target_named("cortex-m4")
     text = "define float @f(float %x) nounwind {\n  %y = fadd float %x, 0x3FB99999A0000000\n  ret float %y\n}"

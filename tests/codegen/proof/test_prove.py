@@ -87,7 +87,7 @@ def test_stack_and_instructions_are_those_of_a_painted_stack_and_of_single_steps
     assert (counted < facts.instructions) == branches, "other code has no branches that depend on values"
 
 
-@pytest.mark.parametrize("target", ["neon", "rv64gc", "rv64gcv", "cortex-m4", "cortex-m7", "cortex-m55"])
+@pytest.mark.parametrize("target", ["neon", "rv64gc", "rv64gcv", "cortex-m4", "cortex-m7", "cortex-m55", "rv32imfc"])
 @pytest.mark.parametrize("name", MODELS)
 def test_code_for_other_architectures_is_proven_too(name: str, target: str):
     stages = Stages(frozen(name), target=target_named(target))
@@ -115,6 +115,20 @@ def test_an_allocation_is_found_behind_others():
         prove([text], target_named("sse2"), ["run"])
     assert error.value.where == "@run -> @make -> @malloc"
     assert prove([text], target_named("sse2"), ["other"]).of("other").instructions == 1
+
+
+def test_supplied_functions_are_part_of_the_proof():
+    text = "declare i64 @f(i64)\ndefine i64 @run(i64 %n) { %x = call i64 @f(i64 %n)  %y = mul i64 %x, 3  ret i64 %y }"
+    target = target_named("rv32imc")
+    texts = {
+        "f": "declare i64 @g(i64)\ndefine i64 @f(i64 %n) { %x = call i64 @g(i64 %n)  %y = add i64 %x, 1  ret i64 %y }",
+        "g": "define i64 @g(i64 %n) { %x = xor i64 %n, -1  ret i64 %x }",
+    }
+    with pytest.raises(RealtimeError, match="the code reaches @f, which"):
+        prove([text], target, ["run"])
+    proof = prove([text], target, ["run"], supply=texts.get)
+    assert [f.name for f in proof.functions] == ["g", "f", "run"] and not proof.outside
+    assert proof.stack_path[:2] == ("run", "f")
 
 
 def test_a_stack_of_unknown_size_is_refused():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from graphc.codegen.machine.riscv32.costs import SCALAR
+from graphc.codegen.machine.riscv32.steps import READER
 from graphc.codegen.machine.target import Family, Target
 
 _TRIPLE, _CPU = "riscv32-unknown-none-elf", "generic-rv32"
@@ -35,5 +36,6 @@ FAMILY = Family(
         "rv32imfc": describe(_TRIPLE, _CPU, "+c,+f,+m,+zicsr"),
     },
     describe=describe,
+    reader=READER,
     relocation_model="static",
 )

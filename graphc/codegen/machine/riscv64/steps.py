@@ -1,4 +1,4 @@
-"""Instructions of riscv64 as steps."""
+"""Instructions of RISC-V as steps: those of 64 bits, and of 32."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ _INTEGER = re.compile(r"^(zero|ra|sp|gp|tp|fp|[ast]\d+)$")
 
 
 @dataclass(eq=False)
-class Riscv64(LineReader):
-    """riscv64 with its standard calling convention."""
+class Riscv(LineReader):
+    """RISC-V with its standard calling convention."""
 
     architecture: str = "riscv64"
+    word_bytes: int = 8
     comment: str = "#"
     stack_pointer: str = "sp"
     frame_pointer: str = "s0"
@@ -54,9 +55,10 @@ class Riscv64(LineReader):
         if name == "ret":
             return InstructionEffects(kind="return")
         if name in ("call", "jalr"):
-            return InstructionEffects(kind="call", target=_symbol(operands[-1]) if name == "call" else "")
+            target = _symbol(operands[-1]) if name == "call" else ""
+            return InstructionEffects(kind="call", target=target, instructions=2 if target else 1)
         if name == "tail":
-            return InstructionEffects(kind="tail", target=_symbol(operands[0]))
+            return InstructionEffects(kind="tail", target=_symbol(operands[0]), instructions=2)
         if name in ("j", "jr"):
             target = operands[0] if name == "j" else ""
             return InstructionEffects(kind="jump" if target in labels or not target else "tail", target=target)
@@ -64,9 +66,12 @@ class Riscv64(LineReader):
             left, right = _value(operands[0]), _value(operands[1]) if name in _BRANCHES else Sum(None, 0)
             condition = _BRANCHES.get(name) or _TO_ZERO[name]
             return InstructionEffects(
-                kind="branch", target=operands[-1], condition=condition, compares=BranchCondition(left, right)
+                kind="branch",
+                target=operands[-1],
+                condition=condition,
+                compares=BranchCondition(left, right, 8 * self.word_bytes),
             )
-        return _plain(name, operands)
+        return _plain(name, operands, "d" if self.word_bytes == 8 else "w")
 
 
 def _symbol(text: str) -> str:
@@ -87,11 +92,12 @@ def _value(text: str) -> Expression:
     return Sum(None, number) if number is not None else Sum(text) if _INTEGER.match(text) else None
 
 
-def _plain(name: str, operands: tuple[str, ...]) -> InstructionEffects:
+def _plain(name: str, operands: tuple[str, ...], word: str) -> InstructionEffects:
+    """Return the step of an instruction without jumps. ``word``: letter of loads and stores of a whole register."""
     memory = _MEMORY.match(operands[-1]) if operands else None
     if memory is not None:
         offset = _number(memory[1] or "0")
-        return _access(name, operands[0], None if offset is None else MemorySlot(memory[2], offset))
+        return _access(name, operands[0], None if offset is None else MemorySlot(memory[2], offset), word)
     if not operands or not _INTEGER.match(operands[0]) or operands[0] == "zero":
         return InstructionEffects()
     return InstructionEffects(moves=((operands[0], _result(name, operands)),))
@@ -114,17 +120,16 @@ def _result(name: str, operands: tuple[str, ...]) -> Expression:
     return None
 
 
-def _access(name: str, value: str, slot: MemorySlot | None) -> InstructionEffects:
+def _access(name: str, value: str, slot: MemorySlot | None, word: str) -> InstructionEffects:
     if _STORES.match(name):
         if slot is None:
             return InstructionEffects(stores_somewhere=True)
-        return (
-            InstructionEffects(moves=((slot, _value(value)),)) if name == "sd" else InstructionEffects(stores=(slot,))
-        )
+        is_word = name == f"s{word}"
+        return InstructionEffects(moves=((slot, _value(value)),)) if is_word else InstructionEffects(stores=(slot,))
     if not _INTEGER.match(value):
         return InstructionEffects()
-    moves: tuple[tuple[Location, Expression], ...] = ((value, Sum(slot) if slot and name == "ld" else None),)
+    moves: tuple[tuple[Location, Expression], ...] = ((value, Sum(slot) if slot and name == f"l{word}" else None),)
     return InstructionEffects(moves=moves)
 
 
-READER = Riscv64()
+READER = Riscv()

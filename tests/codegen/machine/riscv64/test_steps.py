@@ -55,6 +55,11 @@ def test_instructions_say_what_they_leave(text: str, moves: tuple):
     assert step(text).moves == moves
 
 
+@pytest.mark.parametrize(("text", "count"), [("call k0", 2), ("tail k1@plt", 2), ("jalr a5", 1), ("j .L1", 1)])
+def test_calls_of_symbols_are_two_instructions(text: str, count: int):
+    assert step(text).instructions == count
+
+
 def test_branches_compare_registers():
     assert step("bne a0, a1, .L1").compares == BranchCondition(Sum("a0"), Sum("a1"), 64)
     assert (step("bnez a0, .L1").condition, step("bnez a0, .L1").compares) == (

@@ -135,7 +135,9 @@ def measure(code: Code, count: int, outputs: int, board: Board, folder: Path) ->
     instructions = board.instructions(int(ticks), int(ticks_around))
     flash, memory = (a - b for a, b in zip(_sizes(board, program), _sizes(board, empty), strict=True))
     figures = flash, memory + int(stack), instructions, _floats(results), int(stack) - int(stack_around)
-    return Figures(*figures, *((code.proof.instructions, code.proof.stack_bytes) if code.proof else ()))
+    if code.proof is None or code.proof.outside:
+        return Figures(*figures)
+    return Figures(*figures, code.proof.instructions, code.proof.stack_bytes)
 
 
 def _printed(board: Board, program: Path) -> np.ndarray:

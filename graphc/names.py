@@ -130,6 +130,7 @@ from graphc.runtime.threads import (
     set_num_threads,
 )
 from graphc.steps.step import compile_step
+from graphc.streams.stream import stream
 from graphc.tape.grad_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from graphc.tape.grad_mode import set_detect_anomaly as set_anomaly_enabled
 from graphc.tensors.spectra.short_time import istft, stft

@@ -110,6 +110,8 @@ FLOORS: dict[str, tuple[str, ...]] = {
         *("base", "files", "ir", "ir.kernel", "ir.graph", "ops", "codegen.machine", "passes", "codegen.schedule"),
         *("compiler", "tape", "tensors", "tracing", "nn", "quantization", "calls", "steps", "models"),
     ),
+    # Models of sequences as steps with states.
+    "streams": ("base", "ir", "ir.graph", "ops", "tensors", "tracing", "nn", "calls"),
     # Models as C libraries.
     "c_library": (
         *("base", "files", "ir.kernel", "ir.graph", "codegen.machine", "passes", "codegen.llvm", "codegen.link"),

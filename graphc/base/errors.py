@@ -6,7 +6,15 @@ __all__ = ["ArgumentError", "ArtifactError", "AttributeValueError", "CompileErro
 __all__ += ["DeviceError", "DistributedError", "FallbackWarning", "GradientError", "GraphcError", "HookError"]
 __all__ += ["IndexRangeError", "MemberError", "MemberNameError", "MemoryLimitError", "NonFiniteError", "ParseError"]
 __all__ += ["PassError", "RealtimeError", "RecompileWarning", "ShapeError", "StateDictError", "StoppedError"]
-__all__ += ["TargetError", "TraceError", "UnsupportedError", "ValueNeededError", "VerifyError", "WorkerError"]
+__all__ += [
+    "StreamError",
+    "TargetError",
+    "TraceError",
+    "UnsupportedError",
+    "ValueNeededError",
+    "VerifyError",
+    "WorkerError",
+]
 
 
 class GraphcError(Exception):
@@ -110,6 +118,10 @@ class CompileError(GraphcError, RuntimeError):
 
 class RealtimeError(CompileError):
     """The time of machine code is unbounded, or could not be proven bounded."""
+
+
+class StreamError(CompileError):
+    """A model cannot be streamed: an op needs the whole sequence, or looks ahead."""
 
 
 class DeviceError(GraphcError, RuntimeError):

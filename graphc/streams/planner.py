@@ -1,0 +1,263 @@
+"""From a graph of whole sequences to the plan of a tick: a rule for each op."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from graphc.base.errors import StreamError
+from graphc.base.records import dataclass
+from graphc.base.sizes.size import Dimension, at
+from graphc.ir.graph.graph import Graph, Node, Value, input_class, input_path
+from graphc.ir.graph.interpret import live_nodes
+from graphc.ir.op import Trait
+from graphc.streams import attention_rules, basic_rules, recurrent_rules, view_rules, window_rules
+from graphc.streams.basic_rules import Rule, still
+from graphc.streams.plan import Indivisible, Plan, Step
+from graphc.streams.signal import Signal, resized
+
+_LONGEST_TICK = 1 << 20
+_TICKS = 64
+"""Ticks of the sequence at which sizes are compared."""
+RULES: dict[str, Rule] = {
+    "transpose": view_rules.transpose,
+    "flip": view_rules.flip,
+    "broadcast_to": view_rules.broadcast_to,
+    "reshape": view_rules.reshape,
+    "slice": view_rules.slice_rule,
+    "pad": view_rules.pad_rule,
+    "concat": view_rules.concat,
+    "matmul": basic_rules.matmul,
+    "conv": window_rules.conv,
+    "max_pool": window_rules.conv,
+    "avg_pool": window_rules.conv,
+    "conv_grad_input": window_rules.conv_transposed,
+    "gather": window_rules.gather,
+    "scan": recurrent_rules.scan,
+}
+"""Rules by op; the others follow from traits and attributes."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A finished plan."""
+
+    plan: Plan
+    steps: tuple[Step, ...]
+    """Steps whose results are read."""
+    inputs: tuple[Signal, ...]
+    outputs: tuple[Signal, ...]
+    tick: int
+    """Samples of the inputs in a tick."""
+
+
+def make_plan(graph: Graph, dimension: Dimension, step: int | None, lookahead: int, longest: int | None) -> Planned:
+    """Plan ticks of ``step`` samples, or of as few as possible. Raise StreamError where no stream serves the graph."""
+    tick = step or 1
+    while True:
+        try:
+            return _attempt(graph, dimension, tick, lookahead, longest)
+        except Indivisible as need:
+            if step is not None or tick * need.factor > _LONGEST_TICK:
+                name = (
+                    need.node.op.name
+                    if not need.node.location.module
+                    else f"{need.node.op.name} in {need.node.location.module}"
+                )
+                raise StreamError(
+                    f"a step of {tick} is too small or uneven: {name} takes {need.factor} samples at once",
+                    origin=need.node.location.describe() or None,
+                    remedy="pass a multiple, or step=None for the smallest step that fits",
+                ) from None
+            tick *= need.factor
+
+
+def _attempt(graph: Graph, dimension: Dimension, tick: int, lookahead: int, longest: int | None) -> Planned:
+    plan = _plan_of(graph, dimension, tick)
+    plan.masks = attention_rules.masks_of(plan, graph)
+    plan.back = attention_rules.look_back(plan, graph)
+    plan.longest = longest
+    live, inputs = live_nodes(graph, graph.outputs), []
+    for value in graph.inputs:
+        signal = _argument(plan, value, tick)
+        plan.signals[value] = signal
+        if input_class(value) == "input":
+            inputs.append(signal)
+    for node in graph.nodes():
+        if node in live and node.op.name != "input":
+            _apply(plan, node)
+    outputs = tuple(_output(plan, v, lookahead) for v in graph.outputs)
+    steps = _needed(plan, [s.slot for s in outputs])
+    return Planned(plan, steps, tuple(inputs), outputs, tick)
+
+
+def _plan_of(graph: Graph, dimension: Dimension, tick: int) -> Plan:
+    """Return an empty plan."""
+    sizes = {
+        n
+        for v in graph.inputs
+        if input_class(v) == "input"
+        for n in v.shape
+        if at(n, {dimension: 64}) != at(n, {dimension: 128})
+    }
+    if len({at(n, {dimension: 64}) for n in sizes}) != 1:
+        lengths = ", ".join(map(str, sizes)) or "none"
+        raise StreamError(
+            f"a stream needs inputs of one length in time, and the lengths are {lengths}",
+            remedy=f"name the dimension of time in dims, as gc.Dim({dimension.name!r})",
+        )
+    size = sizes.pop()
+    per_unit = (at(size, {dimension: 2048}) - at(size, {dimension: 1024})) // 1024
+    if at(size, {dimension: 1024}) != per_unit * 1024:
+        raise StreamError(f"a stream needs inputs whose length is a multiple of a dimension, not {size}")
+    if tick % per_unit:
+        raise Indivisible(per_unit, graph.outputs[0].node)
+    ticks = max(_TICKS, -(-4096 // tick))
+    return Plan(graph, dimension, ticks * tick // per_unit, ticks)
+
+
+def _argument(plan: Plan, value: Value, tick: int) -> Signal:
+    """Return the signal of an argument of the graph; its slot is filled before the steps."""
+    axes, shape = plan.axes(value), tuple(plan.size(n) for n in value.shape)
+    slot = plan.slot()
+    if input_class(value) != "input":
+        array = np.asarray(plan.graph.bound[input_path(value)].detach().numpy())
+        return Signal(value, slot, shape, constant=array)
+    if len(axes) > 1:
+        raise StreamError(f"input {value.name} has two dimensions of time", remedy="pass one of them as a fixed size")
+    if not axes:
+        return Signal(value, slot, shape)
+    return Signal(value, slot, resized(shape, axes[0], tick), axes[0], tick)
+
+
+def _apply(plan: Plan, node: Node) -> None:
+    """Apply the rule of a node to the signals of its operands."""
+    signals = [plan.signals[v] for v in node.operands]
+    try:
+        found = _rule(plan, node, signals)(plan, node, signals)
+    except StreamError as error:
+        error.origin = error.origin or node.location.describe() or None
+        raise
+    for value, signal in zip(node.results, found, strict=True):
+        plan.signals[value] = plan.judged(node, signals, signal)
+
+
+_OUTSIDE = (Trait.STATE_WRITE, Trait.EFFECT, Trait.RANDOM, Trait.HOST)
+
+
+def _rule(plan: Plan, node: Node, signals: Sequence[Signal]) -> Rule:
+    """Return the rule for a node, whose operands have these signals."""
+    op, name = node.op, node.op.name
+    if any(map(op.has, _OUTSIDE)):
+        raise plan.unsupported(node, "it writes states, draws random numbers, or calls Python")
+    if not any(s.moves for s in signals):
+        return _still_rule(plan, node, signals)
+    if any(s.columns is not None for s in signals) or _pairs_positions(plan, node, signals):
+        return _attention_rule(plan, node)
+    if all(s.latest for s in signals if s.moves):
+        return view_rules.broadcast_to if any(map(plan.axes, node.results)) else basic_rules.latest
+    if name == "matmul" and all(s.axis is not None for s in signals) and len(plan.axes(node.results[0])) == 2:
+        return attention_rules.pairs
+    if name == "cumsum" and node.attrs["axis"] % signals[0].rank == signals[0].axis:
+        return recurrent_rules.cumsum
+    return RULES.get(name) or _by_traits(plan, node, signals)
+
+
+def _still_rule(plan: Plan, node: Node, signals: Sequence[Signal]) -> Rule:
+    """Return the rule for a node whose operands are the same in all ticks."""
+    timed = any(map(plan.axes, node.results))
+    if node.op.name == "iota" and timed:
+        return view_rules.iota
+    if node.op.name == "size" and plan.depends(node.attrs["value"]):
+        return view_rules.sequence_end
+    if any(s.positional for s in signals):
+        return _of_length
+    return _uniform if timed else still
+
+
+def _by_traits(plan: Plan, node: Node, signals: Sequence[Signal]) -> Rule:
+    """Return the rule for an op that treats each sample by itself, as its traits or attributes say."""
+    op = node.op
+    if op.has(Trait.ELEMENTWISE) or op.has(Trait.IDENTITY):
+        return basic_rules.elementwise
+    if op.has(Trait.REDUCTION) or op.name in ("argmax", "argmin"):
+        return basic_rules.reduction
+    if len(signals) == 1 and ("axis" in node.attrs or "axes" in node.attrs):
+        return basic_rules.along_axis
+    if op.has(Trait.REINTERPRETS):
+        return basic_rules.rows
+    raise plan.unsupported(node, f"there is no rule for {op.name} on samples")
+
+
+def _pairs_positions(plan: Plan, node: Node, signals: Sequence[Signal]) -> bool:
+    """Check whether a node makes numbers of pairs of positions."""
+    return all(s.positional or not s.moves for s in signals) and len(plan.axes(node.results[0])) == 2
+
+
+def _attention_rule(plan: Plan, node: Node) -> Rule:
+    if node.op.has(Trait.ELEMENTWISE) or node.op.has(Trait.IDENTITY):
+        return attention_rules.elementwise
+    if node.op.has(Trait.REDUCTION):
+        return attention_rules.reduction
+    if node.op.name == "matmul":
+        return attention_rules.weighted
+    raise plan.unsupported(node, "an attention of another form")
+
+
+def _of_length(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal]:
+    """Rule for numbers computed from the length of the sequence."""
+    refusal = plan.whole(node, "it computes with the length of the sequence")
+    return [
+        Signal(v, plan.refuse(refusal), tuple(plan.size(n) for n in v.shape), positional=True) for v in node.results
+    ]
+
+
+def _uniform(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal]:
+    """Rule for values repeated along time."""
+    value = node.results[0]
+    if node.op.name != "broadcast_to" or len(plan.axes(value)) != 1:
+        refusal = plan.unsupported(node, "values of the length of the sequence")
+        shape = tuple(plan.size(n) for n in value.shape)
+        axes = plan.axes(value)
+        return [
+            Signal(
+                value, plan.refuse(refusal), shape, axes[0], columns=axes[1] if len(axes) > 1 else None, positional=True
+            )
+        ]
+    axis = plan.axes(value)[0]
+    block = plan.block_of(value.shape[axis])
+    shape = resized([plan.size(n) for n in value.shape], axis, block)
+    slot = basic_rules.run_op(plan, node, signals, {"shape": shape})[0]
+    constant = signals[0].constant
+    return [Signal(value, slot, shape, axis, block, positional=constant is not None)]
+
+
+def _output(plan: Plan, value: Value, lookahead: int) -> Signal:
+    """Return an output's signal, whose samples before the start of the sequence are zeros."""
+    signal = plan.signals[value]
+    if signal.axis is None:
+        return signal
+    if signal.ahead > lookahead:
+        cause = signal.cause or value.node
+        raise plan.error(
+            cause,
+            f"{plan.where(cause)} looks ahead: an output needs {signal.ahead} samples after its own",
+            f"pass lookahead={signal.ahead}, for a stream that answers so much later, or pad before the sequence only",
+        )
+    node = value.node
+    signal = plan.cleared(node, signal, 0)
+    return plan.delayed(node, signal, max(0, signal.delay))
+
+
+def _needed(plan: Plan, slots: Sequence[int]) -> tuple[Step, ...]:
+    """Return the steps that slots need, in order; raise the error of one that cannot run."""
+    wanted, found = {*slots}, []
+    for step in reversed(plan.steps):
+        if wanted.isdisjoint(step.writes):
+            continue
+        if step.refusal is not None:
+            raise step.refusal
+        wanted.update(step.reads)
+        found.append(step)
+    return tuple(reversed(found))

@@ -1,0 +1,91 @@
+"""Rules for ops that go from sample to sample: loops of recurrent layers, and running sums."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.ir.graph.graph import Node
+from graphc.ops import dispatch
+from graphc.streams.plan import Plan, apply, constant, cut
+from graphc.streams.signal import Signal, resized
+
+
+def scan(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal]:
+    """Rule for loops whose steps are samples: the carries become states."""
+    attrs = plan.attrs(node)
+    carries, sequences = attrs["carries"], attrs["sequences"]
+    first, over, shared = signals[:carries], signals[carries : carries + sequences], signals[carries + sequences :]
+    if any(s.axis is not None for s in (*first, *shared)) or any(s.axis != 0 for s in over):
+        raise plan.unsupported(node, "a loop that does not go along time")
+    if attrs["reverse"]:
+        raise plan.whole(node, "it goes from the last sample to the first")
+    block = over[0].block
+    over = plan.aligned(node, over, block)
+    over = _not_before_start(plan, node, over)
+    states = [_carry(plan, node, s) for s in first]
+    own = {**attrs, "length": block}
+    late = over[0].delay > 0
+    reads = [s.slot for s in (*over, *shared)] + ([plan.start(over[0])] if late else [])
+    others = len(over) + len(shared)
+
+    def run(*operands: Any) -> Sequence[Any]:
+        values, held = operands[:others], operands[len(operands) - carries :]
+        results = dispatch.apply(node.op, (*held, *values), own)
+        results = results if isinstance(results, tuple) else (results,)
+        after = results[:carries]
+        if late:
+            started = apply("ge", (operands[others], constant(np.asarray(0, np.int64))), {})
+            after = [apply("where", (started, new, old), {}) for new, old in zip(after, held, strict=True)]
+        return (*results, *after)
+
+    slots = plan.add(run, reads, states, len(node.results))
+    least, found = max(s.least for s in over), list[Signal]()
+    for index, (slot, value) in enumerate(zip(slots, node.results, strict=True)):
+        shape = tuple(plan.size(n) for n in value.shape)
+        if index < carries:
+            if plan.late(over[0]) > 0 and plan.is_read(value):
+                raise plan.whole(node, "the state after the last sample is read, which comes later")
+            found.append(plan.result(node, slot, index, shape=shape, latest=True))
+        else:
+            shape = resized(shape, 0, block)
+            common = {"axis": 0, "block": block, "delay": over[0].delay, "least": least}
+            found.append(plan.result(node, slot, index, shape=shape, **common))
+    return found
+
+
+def _not_before_start(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal]:
+    """Return signals without samples known before the first tick, which become part of the first ticks."""
+    return [plan.delayed(node, s, max(0, s.delay)) for s in signals]
+
+
+def _carry(plan: Plan, node: Node, signal: Signal) -> Any:
+    if signal.constant is None:
+        raise plan.unsupported(node, "a first state that is an argument")
+    return plan.state(node, "carry", signal.constant)
+
+
+def cumsum(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal]:
+    """Rule for running sums: the sum so far is a state."""
+    (signal,), attrs = signals, plan.attrs(node)
+    axis = signal.axis
+    assert axis is not None
+    if attrs["axis"] % signal.rank != axis:
+        raise AssertionError("the rule of ops along other dimensions has these")
+    if attrs["reverse"]:
+        raise plan.whole(node, "it adds from the last sample to the first")
+    signal = _not_before_start(plan, node, [plan.cleared(node, signal, 0)])[0]
+    total = plan.state(node, "sum", np.zeros(resized(signal.shape, axis, 1), signal.value.dtype.numpy))
+    block = signal.block
+
+    def run(x: Any, so_far: Any) -> Sequence[Any]:
+        # The sum goes on from sample to sample, as over a whole sequence.
+        both = apply("concat", (so_far, x), {"axis": axis})
+        sums = cut(dispatch.apply(node.op, (both,), attrs), axis, 1, block + 1)
+        return sums, cut(sums, axis, block - 1, block)
+
+    slot = plan.add(run, (signal.slot,), (total,))[0]
+    facts = {"axis": axis, "block": block, "delay": signal.delay, "least": signal.least}
+    return [plan.result(node, slot, shape=signal.shape, **facts)]

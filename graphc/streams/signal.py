@@ -1,0 +1,81 @@
+"""Values of a graph of whole sequences, as they appear in a stream: one block of samples per tick."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import field
+from typing import Any
+
+import numpy as np
+
+from graphc.base.records import dataclass
+from graphc.ir.graph.graph import Node, Value
+
+
+@dataclass(frozen=True)
+class Signal:
+    """A value in a stream.
+
+    Tick ``n`` has the samples ``n * block - delay`` to ``(n + 1) * block - delay - 1`` of the sequence along ``axis``.
+    Those with a negative number are before its start: they have no meaning, and no later sample may depend on them.
+    """
+
+    value: Value
+    """The value in the graph."""
+    slot: int
+    """Index among the tensors of a tick."""
+    shape: tuple[int, ...]
+    """Shape in a tick."""
+    axis: int | None = None
+    """Dimension of time; None for a value that is the same in all ticks."""
+    block: int = 0
+    delay: int = 0
+    prefix: np.ndarray | None = field(default=None, compare=False)
+    """The first ``-delay`` samples of the sequence, known before the first tick; None unless ``delay`` is negative."""
+    least: int = 0
+    """The delay in a stream with the smallest ticks."""
+    ahead: int = 0
+    """Samples at the end of a sequence that no stream can compute when the last input has come: they need more."""
+    cause: Node | None = field(default=None, compare=False)
+    """The op that looks ahead, if any does."""
+    latest: bool = False
+    """Whether the value belongs to the last sample of the tick, without a dimension of time."""
+    columns: int | None = None
+    """Second dimension of time, of the samples that a row of an attention looks at: the last ones up to its tick."""
+    hidden: float | None = None
+    """What columns contain that a row must not see: 0, minus infinity, or None where they contain numbers."""
+    positional: bool = False
+    """Whether the elements depend on their positions only."""
+    constant: np.ndarray | None = field(default=None, compare=False)
+    """Its elements, if they are the same in all streams."""
+
+    @property
+    def rank(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def moves(self) -> bool:
+        """Whether the value depends on time."""
+        return self.axis is not None or self.latest
+
+    @property
+    def known(self) -> int:
+        """Number of samples known before the first tick."""
+        return max(0, -self.delay)
+
+
+def resized(shape: Sequence[Any], axis: int, size: int) -> tuple[int, ...]:
+    """Return a shape with another size of one dimension."""
+    return (*(int(n) for n in shape[:axis]), size, *(int(n) for n in shape[axis + 1 :]))
+
+
+def of_axis(axis: int, rank: int, at: slice) -> tuple[slice, ...]:
+    """Return an index that selects along one of ``rank`` dimensions."""
+    return tuple(at if i == axis else slice(None) for i in range(rank))
+
+
+def ceil_to(number: int, multiple: int) -> int:
+    """Return the smallest multiple that is not below a number."""
+    return math.ceil(number / multiple) * multiple

@@ -1,0 +1,265 @@
+"""``gc.stream``: a model of sequences as a step with states."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.base.errors import ArgumentError
+from graphc.base.sizes.named_dims import Dim
+from graphc.base.sizes.size import Dimension
+from graphc.calls.function import compile
+from graphc.ir.graph.graph import Graph, input_class
+from graphc.nn.module import Module
+from graphc.streams.planner import Planned, make_plan
+from graphc.streams.signal import Signal, of_axis
+from graphc.tensors.creation import from_numpy
+from graphc.tensors.structure import Structure, flatten, unflatten
+from graphc.tensors.tensor import Tensor
+from graphc.tracing.trace import trace_sized
+
+
+class StreamStep(Module):
+    """One tick of a stream: takes the next samples of each input, and returns the next samples of each output.
+
+    Parameters of the model are its parameters, under their names with underscores; states are buffers, ``state_...``.
+    """
+
+    def __init__(self, planned: Planned, structure: Structure, bound: Mapping[str, Tensor]):
+        super().__init__()
+        self._planned = planned
+        self._structure = structure
+        self._names: list[tuple[int, str]] = []
+        for value, signal in planned.plan.signals.items():
+            if value.node.op.name == "input" and input_class(value) != "input":
+                name = f"model_{len(self._names)}_{value.name.replace('.', '_')}"
+                self.register_buffer(name, bound[value.node.attrs["path"]].detach())
+                self._names.append((signal.slot, name))
+        self._states = {s.name: s.initial for step in planned.steps for s in step.states}
+        for name, initial in self._states.items():
+            self.register_buffer(f"state_{name}", from_numpy(initial.copy()))
+
+    def forward(self, *inputs: Tensor) -> Any:
+        slots: dict[int, Any] = {s.slot: x for s, x in zip(self._planned.inputs, inputs, strict=True)}
+        slots |= {slot: getattr(self, name) for slot, name in self._names}
+        for step in self._planned.steps:
+            buffers = [getattr(self, f"state_{state.name}") for state in step.states]
+            results = step.run(*(slots[slot] for slot in step.reads), *(b.clone() for b in buffers))
+            slots.update(zip(step.writes, results, strict=False))
+            for buffer, new in zip(buffers, results[len(step.writes) :], strict=True):
+                buffer.copy_(new)
+        return unflatten(self._structure, [slots[s.slot] for s in self._planned.outputs])
+
+    def reset(self) -> None:
+        """Put all states back to those before the first tick."""
+        for name, initial in self._states.items():
+            getattr(self, f"state_{name}").copy_(from_numpy(initial))
+
+
+class Stream:
+    """A running stream, made by ``gc.stream``.
+
+    A call takes the next samples of each input, a whole number of ticks, and returns the next samples of each output.
+    """
+
+    def __init__(self, step: StreamStep, planned: Planned, model: Any):
+        self.module = step
+        """The module of a tick, for ``gc.export`` and ``gc.build_library``."""
+        self.model = model
+        """The model of whole sequences."""
+        self._planned = planned
+        self._compiled = compile(step)
+
+    @property
+    def tick(self) -> int:
+        """Number of samples of an input in a tick."""
+        return self._planned.tick
+
+    @property
+    def delay(self) -> tuple[int, ...] | int:
+        """Number of samples of each output before its sequence begins: the stream returns zeros there."""
+        delays = tuple(s.delay for s in self._planned.outputs)
+        return delays[0] if len(delays) == 1 else delays
+
+    @property
+    def outputs(self) -> tuple[Signal, ...]:
+        """What each output is in a tick."""
+        return self._planned.outputs
+
+    @property
+    def axes(self) -> tuple[int | None, ...]:
+        """Dimension of time of each output; None for an output that belongs to the last sample."""
+        return tuple(s.axis for s in self._planned.outputs)
+
+    @property
+    def state(self) -> dict[str, np.ndarray]:
+        """Copies of all states by name."""
+        return {name: np.array(getattr(self.module, f"state_{name}").numpy()) for name in self.module._states}
+
+    @state.setter
+    def state(self, arrays: Mapping[str, np.ndarray]) -> None:
+        if {*arrays} != {*self.module._states}:
+            raise ArgumentError(
+                "the arrays are not the states of this stream", remedy="pass what stream.state returned"
+            )
+        for name, array in arrays.items():
+            getattr(self.module, f"state_{name}").copy_(from_numpy(np.ascontiguousarray(array)))
+
+    def examples(self) -> tuple[Tensor, ...]:
+        """Return arguments of a tick: zeros."""
+        return tuple([from_numpy(np.zeros(s.shape, s.value.dtype.numpy)) for s in self._planned.inputs])
+
+    def reset(self) -> None:
+        """Begin a new sequence."""
+        self.module.reset()
+
+    def fresh(self) -> Stream:
+        """Return another stream of the same program, at the start of a sequence."""
+        step = copy.deepcopy(self.module)
+        step.reset()
+        return Stream(step, self._planned, self.model)
+
+    def __call__(self, *inputs: Any) -> Any:
+        """Take the next samples.
+
+        Args:
+            inputs: an array or tensor for each input of the model, with a multiple of ``tick`` samples in time.
+
+        Returns:
+            As the model: the next samples of each output. An output without time is that of the last tick.
+
+        Raises:
+            ArgumentError: other shapes.
+        """
+        found = [self._tick(block) for block in self._blocks(inputs)]
+        leaves = [flatten(result)[0] for result in found]
+        joined = [self._joined([tick[i] for tick in leaves], s.axis) for i, s in enumerate(self._planned.outputs)]
+        return unflatten(flatten(found[0])[1], joined)
+
+    def _tick(self, inputs: Sequence[Tensor]) -> Any:
+        return self._compiled(*inputs)
+
+    def _joined(self, parts: Sequence[Tensor], axis: int | None) -> Tensor:
+        if axis is None or len(parts) == 1:
+            return parts[-1]
+        return from_numpy(np.concatenate([p.detach().numpy() for p in parts], axis))
+
+    def _blocks(self, inputs: Sequence[Any]) -> Iterator[list[Tensor]]:
+        """Yield the inputs of each tick."""
+        signals = self._planned.inputs
+        if len(inputs) != len(signals):
+            raise ArgumentError(f"the stream takes {len(signals)} inputs, got {len(inputs)}")
+        arrays = [x.detach().numpy() if isinstance(x, Tensor) else np.asarray(x) for x in inputs]
+        counts = {n for pair in zip(arrays, signals, strict=True) if (n := _ticks(*pair)) is not None}
+        if len(counts) != 1:
+            raise ArgumentError("the inputs have different numbers of samples")
+        for tick in range(counts.pop()):
+            yield [from_numpy(_of_tick(a, s, tick)) for a, s in zip(arrays, signals, strict=True)]
+
+
+def _of_tick(array: np.ndarray, signal: Signal, tick: int) -> np.ndarray:
+    """Return the part of an input that belongs to a tick."""
+    if signal.axis is None:
+        return array
+    first = tick * signal.block
+    return np.ascontiguousarray(array[of_axis(signal.axis, signal.rank, slice(first, first + signal.block))])
+
+
+def _ticks(array: np.ndarray, signal: Signal) -> int | None:
+    """Return for how many ticks an array suffices; None for an input without time. Raise ArgumentError."""
+    axis, name = signal.axis, signal.value.name
+    given = array.shape if axis is None else (*array.shape[:axis], signal.block, *array.shape[axis + 1 :])
+    if array.ndim != signal.rank or given != signal.shape or array.dtype != signal.value.dtype.numpy:
+        expected = f"{signal.value.dtype.name}{list(signal.shape)}"
+        raise ArgumentError(f"input {name} of a tick is {expected}, got {array.dtype}{list(array.shape)}")
+    if axis is None:
+        return None
+    ticks, rest = divmod(array.shape[axis], signal.block)
+    if rest or not ticks:
+        raise ArgumentError(
+            f"input {name} has {array.shape[axis]} samples, and a tick takes {signal.block}",
+            remedy=f"pass a multiple of {signal.block} samples",
+        )
+    return ticks
+
+
+def stream(
+    model: Any,
+    *examples: Any,
+    dim: str | int = "time",
+    dims: Any = None,
+    step: int | None = None,
+    lookahead: int = 0,
+    memory: int | None = None,
+    **keyword_examples: Any,
+) -> Stream:
+    """Make a stream of a model of whole sequences: a step with states, which takes some samples per call.
+
+    Work and memory of a tick do not depend on the number of samples before. Results equal those of the model for the
+    whole sequence, ``stream.delay`` samples later.
+
+    Args:
+        model: a module or function.
+        examples, keyword_examples: arguments of the model for some sequence, as for ``trace``.
+        dim: the dimension of time: its name in ``dims``, or its number, if it is the same in all inputs.
+        dims: named dimensions, as for ``compile``; not needed where ``dim`` is a number, or the model names its own.
+        step: samples of an input in a tick (default: the smallest number that fits).
+        lookahead: largest number of samples of an output that may come later than in a causal model.
+        memory: samples that an attention over all earlier ones keeps.
+
+    Returns:
+        The Stream.
+
+    Raises:
+        StreamError: an op needs the whole sequence, or looks ahead; the message names it.
+        ArgumentError: a wrong argument.
+
+    Example:
+        >>> import graphc as gc
+        >>> tcn = gc.nn.Sequential(gc.nn.ConstantPad1d((2, 0), 0.0), gc.nn.Conv1d(1, 4, 3))
+        >>> stream = gc.stream(tcn, gc.zeros(1, 1, 16), dim=2)
+        >>> stream(gc.zeros(1, 1, 5)).shape
+        (1, 4, 5)
+    """
+    if step is not None and step < 1:
+        raise ArgumentError(f"step must be at least 1, got {step}")
+    dims = getattr(model, "dims", None) if dims is None and isinstance(dim, str) else dims
+    if isinstance(dim, int):
+        dims, dim = _dims_of(examples, keyword_examples, dim), "time"
+    if dims is None:
+        raise ArgumentError(
+            "the dimension of time is not known",
+            remedy=f"pass its number, dim=1, or dims={{'x': (1, gc.Dim({dim!r}))}}",
+        )
+    traced = trace_sized(model, examples, keyword_examples, dims)
+    graph = traced.graph
+    graph.bound = {a.value.node.attrs["path"]: a.tensor for a in traced.arguments}
+    planned = make_plan(graph, _dimension(graph, dim), step, lookahead, memory)
+    return Stream(StreamStep(planned, traced.structure, graph.bound), planned, model)
+
+
+def _dims_of(examples: Sequence[Any], keyword_examples: Mapping[str, Any], axis: int) -> Any:
+    leaves, _ = flatten((examples, dict(keyword_examples)))
+    time = Dim("time")
+
+    def spec(x: Any) -> Any:
+        rank = len(np.shape(x))
+        if not -rank <= axis < rank:
+            raise ArgumentError(f"an example of rank {rank} has no dimension {axis}")
+        return tuple(time if i == axis % rank else None for i in range(rank))
+
+    if len(leaves) != len(examples) + len(keyword_examples):
+        raise ArgumentError("arguments are nested", remedy="name the dimension of time in dims")
+    return {**{i: spec(x) for i, x in enumerate(examples)}, **{n: spec(x) for n, x in keyword_examples.items()}}
+
+
+def _dimension(graph: Graph, name: str) -> Dimension:
+    """Return the dimension of time, which a trace may have replaced by a part of it (``4*time_4``)."""
+    found = [d for n, d in graph.dims.items() if n == name or n.startswith(f"{name}_")]
+    if not found:
+        names = ", ".join(graph.dims) or "none"
+        raise ArgumentError(f"the model has no dimension {name!r} (its dimensions: {names})", remedy="pass dim=NAME")
+    return found[0]

@@ -1,0 +1,202 @@
+"""Rules for ops that look at windows of samples: convolutions, pooling, and reads at computed positions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.ir.graph.graph import Node
+from graphc.ops import dispatch
+from graphc.streams.basic_rules import each_sample, latest
+from graphc.streams.plan import Indivisible, Plan, apply, constant, cut
+from graphc.streams.positions import Pattern, pattern_of
+from graphc.streams.signal import Signal, of_axis, resized
+from graphc.streams.view_rules import dropped, padded
+
+
+def windowed(
+    plan: Plan, node: Node, signals: Sequence[Signal], reach: int, stride: int, run: Any, evaluate: Any
+) -> Signal:
+    """Apply an op to windows of ``reach`` samples of the first signal, at every ``stride``-th sample.
+
+    ``run`` and ``evaluate`` take tensors and arrays of samples, and return a result for each whole window.
+    """
+    signal, others = signals[0], signals[1:]
+    axis = signal.axis
+    assert axis is not None
+    if signal.block % stride:
+        raise Indivisible(stride, node)
+    delay = -((-signal.delay - reach) // stride) - 1
+    past = stride * delay - signal.delay
+    block, first = signal.block // stride, max(0, -past)
+    last = first + (block - 1) * stride + reach
+    slot = plan.history(node, signal, max(0, past))
+
+    def step(x: Any, *rest: Any) -> Sequence[Any]:
+        return (run(cut(x, axis, first, last), *rest),)
+
+    slot = plan.add(step, [slot, *(s.slot for s in others)])[0]
+    shape = [plan.size(n) for n in node.results[0].shape]
+    result_axis = _axis(plan, node)
+    shape[result_axis] = block
+    prefix = None
+    if delay < 0:
+        assert signal.prefix is not None
+        arrays = [s.constant for s in others]
+        if any(a is None for a in arrays):
+            raise plan.unsupported(node, "samples before the first input would depend on an argument")
+        prefix = evaluate(signal.prefix, *arrays)[of_axis(result_axis, len(shape), slice(0, -delay))]
+    least = -((-signal.least - reach) // stride) - 1
+    return Signal(node.results[0], slot, tuple(shape), result_axis, block, delay, prefix, least)
+
+
+def _axis(plan: Plan, node: Node) -> int:
+    return plan.axes(node.results[0])[0]
+
+
+def _time_in_window(plan: Plan, node: Node, signal: Signal) -> int:
+    """Return the number of the dimension of a window that is time; -1 if it is the batch."""
+    attrs = plan.attrs(node)
+    rank = len(attrs["stride"])
+    place = signal.axis - (signal.rank - rank) if signal.axis is not None else -1
+    if place < 0 and signal.axis != 0:
+        raise plan.whole(node, "time is its channels")
+    return place
+
+
+def _opened(attrs: dict[str, Any], place: int) -> tuple[dict[str, Any], int]:
+    """Return attributes without padding along one dimension of the window, and the padding before it."""
+    padding = list(attrs["padding"])
+    (low, _), padding[place] = padding[place], (0, 0)
+    return {**attrs, "padding": tuple(padding)}, low
+
+
+def conv(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal]:
+    """Rule for convolutions and poolings: the history of a stream is the reach of its kernel."""
+    signal, attrs = signals[0], plan.attrs(node)
+    if any(s.axis is not None for s in signals[1:]):
+        raise plan.unsupported(node, "weights that depend on time")
+    place = _time_in_window(plan, node, signal)
+    if place < 0:
+        return each_sample(plan, node, signals, 0, attrs)
+    pools = "kernel" in attrs
+    kernel = attrs["kernel"][place] if pools else signals[1].shape[2 + place]
+    reach = (kernel - 1) * attrs.get("dilation", (1,) * (place + 1))[place] + 1
+    own, low = _opened(attrs, place)
+    if low or attrs["padding"][place][1]:
+        if node.op.name == "avg_pool" and not attrs["count_include_pad"]:
+            raise plan.unsupported(node, "means of windows that are cut at the start of a sequence")
+        signal = padded(plan, node, signal, low, _lowest(signal) if node.op.name == "max_pool" else 0.0)
+
+    def run(*operands: Any) -> Any:
+        return dispatch.apply(node.op, operands, own)
+
+    def evaluate(*arrays: Any) -> Any:
+        return node.op.evaluate([*arrays], own)[0]
+
+    return [windowed(plan, node, [signal, *signals[1:]], reach, attrs["stride"][place], run, evaluate)]
+
+
+def _lowest(signal: Signal) -> float:
+    kind = signal.value.dtype.numpy
+    return -np.inf if kind.kind == "f" else int(np.iinfo(kind).min)
+
+
+def conv_transposed(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal]:
+    """Rule for transposed convolutions: results are sums over the samples within the reach of the kernel."""
+    signal, weight = signals
+    attrs = plan.attrs(node)
+    place = _time_in_window(plan, node, signal)
+    if place < 0:
+        return each_sample(plan, node, signals, 0, attrs)
+    axis, stride = 2 + place, attrs["stride"][place]
+    signal = plan.cleared(node, signal, 0.0)
+    reach = (weight.shape[2 + place] - 1) * attrs["dilation"][place] + 1
+    own, low = _opened(attrs, place)
+    past = max(0, -(-(reach - stride) // stride))
+    block = signal.block
+
+    def sized(count: int) -> dict[str, Any]:
+        sizes = list(own["size"])
+        sizes[place] = max((count - 1) * stride + reach, count * stride)
+        return {**own, "size": tuple(sizes)}
+
+    at_tick = sized(past + block)
+
+    def run(x: Any, w: Any) -> Sequence[Any]:
+        return (cut(dispatch.apply(node.op, (x, w), at_tick), axis, past * stride, (past + block) * stride),)
+
+    slot = plan.add(run, (plan.history(node, signal, past), weight.slot))[0]
+    shape = resized([plan.size(n) for n in node.results[0].shape], axis, block * stride)
+    prefix = None
+    if signal.prefix is not None:
+        if weight.constant is None:
+            raise plan.unsupported(node, "samples before the first input would depend on an argument")
+        found = node.op.evaluate([signal.prefix, weight.constant], sized(signal.known))[0]
+        prefix = found[of_axis(axis, len(shape), slice(0, signal.known * stride))]
+    whole = Signal(
+        node.results[0], slot, shape, axis, block * stride, signal.delay * stride, prefix, signal.least * stride
+    )
+    return [dropped(node, whole, low)]
+
+
+def gather(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal]:
+    """Rule for reads at positions: in a table by numbers that come in time, or of samples in a fixed pattern."""
+    x, indices = signals
+    attrs = plan.attrs(node)
+    at = attrs["axis"] % x.rank
+    if x.axis is None:
+        if indices.axis is None:
+            return latest(plan, node, signals)
+        return each_sample(plan, node, signals, at + indices.axis, attrs)
+    if x.axis != at:
+        if indices.axis is not None:
+            raise plan.unsupported(node, "reads of samples at positions of other samples")
+        axis = x.axis if x.axis < at else x.axis - 1 + indices.rank
+        return each_sample(plan, node, signals, axis, attrs)
+    if not indices.positional or indices.axis is None:
+        if indices.positional or indices.constant is not None:
+            raise plan.unsupported(node, "it takes single samples of the sequence")
+        raise plan.whole(node, "it reads samples at positions that it computes")
+    pattern = pattern_of(plan, indices)
+    if pattern is None:
+        raise plan.whole(node, "it reads samples in no regular pattern")
+    return [_by_pattern(plan, node, x, indices, at, pattern)]
+
+
+def _by_pattern(plan: Plan, node: Node, x: Signal, indices: Signal, at: int, pattern: Pattern) -> Signal:
+    """Read samples in a pattern that repeats: ``period`` results for ``shift`` samples."""
+    if x.block % pattern.shift:
+        raise Indivisible(pattern.shift, node)
+    assert indices.axis is not None
+    axis, block = at + indices.axis, x.block // pattern.shift * pattern.period
+    reads = pattern.last  # last sample that result t needs, for t in one period
+    # Result t is ready once sample reads(t) has come: the smallest delay with reads(t) <= t's tick.
+    delay = max(_ready(t, int(reads[t]), pattern, x.delay) for t in range(pattern.period))
+    first = -delay
+    rows = np.stack([pattern.at(first + i) for i in range(block)])
+    begin = -x.delay
+    past = max(0, begin - int(rows.min()))
+    slot = plan.history(node, x, past)
+    local = np.moveaxis(rows - begin + past, 0, indices.axis)
+    own = {"axis": at}
+    slot = plan.add(lambda samples: (apply("gather", (samples, constant(local)), own),), (slot,))[0]
+    shape = resized([plan.size(n) for n in node.results[0].shape], axis, block)
+    prefix = None
+    if delay < 0:
+        assert x.prefix is not None
+        known = np.moveaxis(np.stack([pattern.at(t) for t in range(-delay)]), 0, indices.axis)
+        prefix = node.op.evaluate([x.prefix, known], own)[0]
+    least = max(_ready(t, int(reads[t]), pattern, x.least) for t in range(pattern.period))
+    return Signal(node.results[0], slot, shape, axis, block, delay, prefix, least)
+
+
+def _ready(t: int, last: int, pattern: Pattern, delay: int) -> int:
+    """Return the smallest delay at which result ``t`` of a period, which needs sample ``last``, is in no tick before
+    that sample. NOTE: a tick of one period is compared; blocks of several periods only add samples."""
+    # Sample `last` is in period p of x if p * shift - delay <= last < (p + 1) * shift - delay.
+    period = (last + delay) // pattern.shift
+    # Result t is in that period or a later one of the results if t + d >= period * pattern.period.
+    return period * pattern.period - t

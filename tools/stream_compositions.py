@@ -1,0 +1,199 @@
+"""Random compositions of windows, strides, paddings and recurrences: a stream of each against the whole sequence.
+
+    python -m tools.stream_compositions --count 5000 [--seed 0] [--json]
+
+Each net is a stack of 2 to 7 layers along time, with residual connections. Its stream runs with the smallest step, or a
+small multiple of it, and must give the numbers of the whole sequence at every sample. Nets that add sequences of
+different rates are refused. Exit code 1 if one differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import graphc
+from graphc import nn
+from graphc.nn import functional as F
+from graphc.streams.stream import stream
+from tools.progress import ProgressBar
+
+Layer = Callable[[Any], Any]
+_CHANNELS = 2
+_LENGTH = 192
+_LARGEST_TICK = 96
+_TOLERANCE = 2e-5
+"""Largest accepted difference, of the largest number in the sequence."""
+
+
+def _conv(rng: random.Random) -> Layer:
+    kernel, dilation, stride = rng.randint(1, 5), rng.choice((1, 1, 2, 3)), rng.choice((1, 1, 1, 2, 3))
+    reach = (kernel - 1) * dilation + 1
+    layer = nn.Conv1d(_CHANNELS, _CHANNELS, kernel, stride=stride, dilation=dilation)
+    low, high = rng.choice((0, reach - 1, rng.randint(0, 6))), rng.choice((0, 0, rng.randint(0, 3)))
+    return lambda x: layer(F.pad(x, (low, high), value=rng_value(low)))
+
+
+def rng_value(number: int) -> float:
+    """Return a padding value that follows from a number."""
+    return (0.0, 0.0, 1.5)[number % 3]
+
+
+def _own_padding(rng: random.Random) -> Layer:
+    kernel = rng.randint(1, 4)
+    return nn.Conv1d(_CHANNELS, _CHANNELS, kernel, padding=rng.randint(0, kernel))
+
+
+def _transposed(rng: random.Random) -> Layer:
+    kernel, stride = rng.randint(1, 5), rng.randint(1, 3)
+    layer = nn.ConvTranspose1d(_CHANNELS, _CHANNELS, kernel, stride=stride, dilation=rng.choice((1, 1, 2)))
+    first, last = rng.randint(0, 2), rng.randint(0, 3)
+    return lambda x: layer(x)[..., first : layer(x).shape[-1] - last]
+
+
+def _pool(rng: random.Random) -> Layer:
+    kernel = rng.randint(1, 4)
+    kind = nn.AvgPool1d if rng.random() < 0.5 else nn.MaxPool1d
+    return kind(kernel, stride=rng.randint(1, 3), padding=rng.randint(0, kernel // 2))
+
+
+def _slice(rng: random.Random) -> Layer:
+    first, last, step = rng.randint(0, 5), rng.randint(0, 4), rng.choice((1, 1, 2, 3))
+    return lambda x: x[..., first : x.shape[-1] - last : step]
+
+
+def _upsampled(rng: random.Random) -> Layer:
+    factor = rng.randint(2, 3)
+    return lambda x: F.interpolate(x, scale_factor=factor, mode="nearest")
+
+
+def _recurrent(rng: random.Random) -> Layer:
+    layer = (nn.GRU, nn.LSTM, nn.RNN)[rng.randint(0, 2)](_CHANNELS, _CHANNELS, batch_first=True)
+    return lambda x: layer(x.transpose(1, 2))[0].transpose(1, 2)
+
+
+def _running_mean(rng: random.Random) -> Layer:
+    return lambda x: x.cumsum(-1) / (graphc.arange(x.shape[-1]) + 1.0)
+
+
+def _residual(rng: random.Random) -> Layer:
+    inner, early = _conv(rng), rng.random() < 0.5
+
+    def forward(x: Any) -> Any:
+        y = inner(x)
+        shorter = min(int(x.shape[-1]), int(y.shape[-1]))
+        if x.shape[-1] >= 2 * shorter or y.shape[-1] >= 2 * shorter:
+            return y
+        rest = x.shape[-1] - y.shape[-1]
+        if rest > 0:
+            return y + (x[..., : y.shape[-1]] if early else x[..., rest:])
+        return x + (y[..., : x.shape[-1]] if early or rest == 0 else y[..., -rest:])
+
+    return forward
+
+
+_LAYERS = (
+    _conv,
+    _conv,
+    _conv,
+    _own_padding,
+    _transposed,
+    _pool,
+    _slice,
+    _upsampled,
+    _recurrent,
+    _running_mean,
+    _residual,
+)
+
+
+class Stack(nn.Module):
+    """Layers along time, with a nonlinearity after each."""
+
+    def __init__(self, rng: random.Random):
+        super().__init__()
+        self.layers = [rng.choice(_LAYERS)(rng) for _ in range(rng.randint(2, 7))]
+
+    def forward(self, x: Any) -> Any:
+        for layer in self.layers:
+            x = layer(x).tanh()
+        return x
+
+
+def compared(seed: int) -> tuple[str, float]:
+    """Return ``equal``, ``differs``, ``refused`` or ``skipped``, and the largest difference, for the net of a seed."""
+    rng = random.Random(seed)
+    graphc.manual_seed(seed)
+    model = Stack(rng).eval()
+    steps, samples = rng.choice((1, 1, 2, 3)), np.random.default_rng(seed)
+    x = samples.standard_normal((1, _CHANNELS, 3 * _LENGTH), np.float32)
+    example = graphc.from_numpy(x[..., :_LENGTH])
+    try:
+        found = stream(model, example, dim=2, lookahead=1 << 20)
+    except (graphc.errors.ShapeError, graphc.errors.AttributeValueError):
+        return "skipped", 0.0
+    except graphc.errors.StreamError:
+        return "refused", 0.0
+    if steps > 1:
+        found = stream(model, example, dim=2, lookahead=1 << 20, step=found.tick * steps)
+    if found.tick > _LARGEST_TICK:
+        return "skipped", 0.0
+    ticks = _LENGTH // found.tick
+    x = x[..., : 2 * ticks * found.tick]
+    (signal,) = found.outputs
+    # A sequence that goes on shows what comes after the end of the shorter one; a causal net does not need it.
+    longer, shorter = (_whole(model, part) for part in (x, x[..., : ticks * found.tick]))
+    parts = [found.module(graphc.from_numpy(np.ascontiguousarray(p))) for p in np.split(x, 2 * ticks, -1)[:ticks]]
+    actual = np.concatenate([p.detach().numpy() for p in parts], -1)
+    before, actual = actual[..., : signal.delay], actual[..., signal.delay :]
+    errors = [_error(actual, longer), *([_error(actual, shorter)] if signal.ahead == 0 else [])]
+    largest = max(errors)
+    same = largest <= _TOLERANCE * max(1.0, float(np.abs(longer).max())) and not before.any()
+    return ("equal" if same else "differs"), largest
+
+
+def _whole(model: nn.Module, x: np.ndarray) -> np.ndarray:
+    return model(graphc.from_numpy(np.ascontiguousarray(x))).detach().numpy()
+
+
+def _error(actual: np.ndarray, expected: np.ndarray) -> float:
+    count = min(actual.shape[-1], expected.shape[-1])
+    return float(np.abs(actual[..., :count] - expected[..., :count]).max(initial=0.0))
+
+
+def results(count: int, seed: int) -> Iterator[tuple[int, str, float]]:
+    """Yield the seed and the result of each net."""
+    for number in range(seed, seed + count):
+        yield (number, *compared(number))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--count", type=int, default=5000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    totals, differing = {"equal": 0, "differs": 0, "refused": 0, "skipped": 0}, []
+    bar = ProgressBar(options.count, "nets")
+    for number, result, error in results(options.count, options.seed):
+        bar.step()
+        totals[result] += 1
+        if result == "differs":
+            differing.append({"seed": number, "error": error})
+    if options.json:
+        print(json.dumps({**totals, "differing": differing}))
+    else:
+        print(", ".join(f"{count} {name}" for name, count in totals.items()))
+        for entry in differing:
+            print(f"seed {entry['seed']}: {entry['error']:.3g}")
+    return 1 if differing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

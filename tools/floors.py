@@ -111,7 +111,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         *("compiler", "tape", "tensors", "tracing", "nn", "quantization", "calls", "steps", "models"),
     ),
     # Models of sequences as steps with states.
-    "streams": ("base", "ir", "ir.graph", "ops", "tensors", "tracing", "nn", "calls"),
+    "streams": ("base", "ir", "ir.graph", "ops", "tensors", "tracing", "nn", "calls", "checks"),
     # Models as C libraries.
     "c_library": (
         *("base", "files", "ir.kernel", "ir.graph", "codegen.machine", "passes", "codegen.llvm", "codegen.link"),

@@ -112,6 +112,14 @@ class PrecisionReport:
         return "\n  ".join(lines)
 
 
+class ChecksItself:
+    """Base class of what ``gc.check`` compares with the model that it was made of."""
+
+    def check(self, *examples: Any, rtol: float | None = None, atol: float | None = None) -> Report:
+        """Return the differences."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
 class Report:
     """The results of ``check_graph``, one entry per stage."""

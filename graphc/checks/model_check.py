@@ -9,7 +9,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from graphc.base.errors import ArgumentError, GraphcError
-from graphc.checks.check import Report, check_graph, check_narrow
+from graphc.checks.check import ChecksItself, Report, check_graph, check_narrow
 from graphc.checks.check_parts import check_model_passes, checked_part, read_parts, training_part
 from graphc.checks.narrow_model import Accuracy, with_model_figures
 from graphc.checks.pass_check import PassReport
@@ -64,7 +64,8 @@ def check(
     Nothing is written to the model.
 
     Args:
-        model: a Module, a function, or a step of ``compile_step``.
+        model: a Module, a function, a step of ``compile_step``, or a stream, which is compared with its model on whole
+            sequences.
         examples: example tensors or arrays.
         rtol, atol: relative and absolute tolerance (default: by element type).
         precision: check the model with its weights in this form, as for ``compile``; ``report.precision`` compares
@@ -95,6 +96,8 @@ def check(
         ([('0.weight', True)], 1.0)
     """
     _check_accuracy(accuracy, precision)
+    if isinstance(model, ChecksItself):
+        return model.check(*examples, rtol=rtol, atol=atol)
     if isinstance(model, CompiledStep) or folder is not None:
         passes = True
     if passes or gradients:

@@ -18,6 +18,8 @@ from graphc.ops import dispatch
 from graphc.streams.signal import Signal, of_axis, resized
 
 Tensors = Sequence[Any]
+_RING_COST = 32
+"""Samples that are moved in the time that a ring takes beyond what it reads."""
 
 
 class Indivisible(Exception):
@@ -76,6 +78,7 @@ class Plan:
         """Values that matter to the outputs."""
         self._names: dict[str, int] = {}
         self._counters: dict[int, int] = {}
+        self._places: dict[tuple[int, int], int] = {}
 
     # ---- sizes
 
@@ -202,6 +205,51 @@ class Plan:
 
         return self.add(run, (signal.slot,), (state,))[0]
 
+    def samples(self, node: Node, signal: Signal, positions: np.ndarray) -> int:
+        """Return the slot of the samples at positions (integers) from the first sample of the block on: negative ones
+        are earlier samples, which are kept in order, or in a ring where few of many are read."""
+        axis = signal.axis
+        assert axis is not None
+        past, count = max(0, -int(positions.min())), len(positions)
+        if past + signal.block > 3 * count + _RING_COST:
+            return self._ring(node, signal, positions, past)
+        slot, local = self.history(node, signal, past), positions + past
+        if (np.diff(local) == 1).all():
+            first = int(local[0])
+            return self.add(lambda x: (cut(x, axis, first, first + count),), (slot,))[0]
+        return self.add(lambda x: (apply("gather", (x, constant(local)), {"axis": axis}),), (slot,))[0]
+
+    def _ring(self, node: Node, signal: Signal, positions: np.ndarray, past: int) -> int:
+        """Keep samples in a ring, whose oldest block each tick replaces, and read some of them."""
+        axis, block = signal.axis, signal.block
+        assert axis is not None
+        blocks = -(-past // block) + 1
+        size = blocks * block
+        initial = np.zeros(resized(signal.shape, axis, size), signal.value.dtype.numpy)
+        initial[of_axis(axis, signal.rank, slice(size - past, None))] = self.before(signal, past)
+        ring, place = self.state(node, "ring", initial), self._place(size, block)
+        own, around = {"axis": axis}, np.asarray(size, np.int64)
+        own_positions, new = positions + size, np.arange(block, dtype=np.int64)
+
+        def run(x: Any, first: Any, kept: Any) -> Tensors:
+            kept = apply("scatter", (kept, apply("add", (first, constant(new)), {}), x), own)
+            numbers = apply("mod", (apply("add", (first, constant(own_positions)), {}), constant(around)), {})
+            return apply("gather", (kept, numbers), own), kept
+
+        return self.add(run, (signal.slot, place), (ring,))[0]
+
+    def _place(self, size: int, block: int) -> int:
+        """Return the slot of the first position of the block in rings of a size."""
+        if (size, block) not in self._places:
+            state = self.state(None, "place", np.zeros(1, np.int64))
+            more, around = np.asarray(block, np.int64), np.asarray(size, np.int64)
+
+            def run(first: Any) -> Tensors:
+                return first, apply("mod", (apply("add", (first, constant(more)), {}), constant(around)), {})
+
+            self._places[size, block] = self.add(run, (), (state,))[0]
+        return self._places[size, block]
+
     def before(self, signal: Signal, count: int) -> np.ndarray:
         """Return the ``count`` samples before the first block: zeros, then those known."""
         axis = signal.axis
@@ -220,8 +268,7 @@ class Plan:
         if signal.columns is not None:
             raise self.unsupported(node, "an attention whose rows are delayed")
         axis, block = signal.axis, signal.block
-        both = self.history(node, signal, more)
-        slot = self.add(lambda x: (cut(x, axis, 0, block),), (both,))[0]
+        slot = self.samples(node, signal, np.arange(block) - more)
         prefix = None if delay >= 0 else signal.prefix[of_axis(axis, signal.rank, slice(0, -delay))]  # type: ignore[index]
         return replace(signal, slot=slot, delay=delay, prefix=prefix)
 

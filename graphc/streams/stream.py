@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from keyword import iskeyword
 from typing import Any
 
 import numpy as np
 
+from graphc.base.difference import combined, difference, tolerance_for
 from graphc.base.errors import ArgumentError
 from graphc.base.sizes.named_dims import Dim
 from graphc.base.sizes.size import Dimension
 from graphc.calls.function import compile
+from graphc.checks.check import ChecksItself, Report, StageReport
 from graphc.ir.graph.graph import Graph, input_class
 from graphc.nn.module import Module
 from graphc.streams.planner import Planned, make_plan
@@ -20,6 +24,25 @@ from graphc.tensors.creation import from_numpy
 from graphc.tensors.structure import Structure, flatten, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.trace import trace_sized
+
+
+class Named:
+    """A function with other names for its parameters."""
+
+    def __init__(self, function: Callable[..., Any], names: Sequence[str]):
+        self._function = function
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        self.__signature__ = inspect.Signature([inspect.Parameter(identifier(name), kind) for name in names])
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        bound = self.__signature__.bind(*args, **kwargs)
+        return self._function(*bound.args)
+
+
+def identifier(name: str) -> str:
+    """Return a name that parameters can have."""
+    plain = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
+    return f"input_{plain}" if not plain.isidentifier() or iskeyword(plain) else plain
 
 
 class StreamStep(Module):
@@ -42,7 +65,12 @@ class StreamStep(Module):
         for name, initial in self._states.items():
             self.register_buffer(f"state_{name}", from_numpy(initial.copy()))
 
-    def forward(self, *inputs: Tensor) -> Any:
+    @property
+    def forward(self) -> Callable[..., Any]:  # type: ignore[override]
+        """Return the function of a tick, with the names of the model's inputs."""
+        return Named(self._run, [s.value.name for s in self._planned.inputs])
+
+    def _run(self, *inputs: Tensor) -> Any:
         slots: dict[int, Any] = {s.slot: x for s, x in zip(self._planned.inputs, inputs, strict=True)}
         slots |= {slot: getattr(self, name) for slot, name in self._names}
         for step in self._planned.steps:
@@ -59,7 +87,7 @@ class StreamStep(Module):
             getattr(self, f"state_{name}").copy_(from_numpy(initial))
 
 
-class Stream:
+class Stream(ChecksItself):
     """A running stream, made by ``gc.stream``.
 
     A call takes the next samples of each input, a whole number of ticks, and returns the next samples of each output.
@@ -122,6 +150,30 @@ class Stream:
         step.reset()
         return Stream(step, self._planned, self.model)
 
+    def check(self, *sequences: Any, rtol: float | None = None, atol: float | None = None) -> Report:
+        """Compare a new stream with the model on whole sequences, as far as both have results."""
+        stream, expected = self.fresh(), self.model(*map(_tensor, sequences))
+        ticks = [
+            a.shape[s.axis] // s.block
+            for a, s in zip(sequences, self._planned.inputs, strict=True)
+            if s.axis is not None
+        ]
+        parts = [_first(x, s, min(ticks)) for x, s in zip(sequences, self._planned.inputs, strict=True)]
+        found = []
+        for index, pair in enumerate(zip(flatten(stream(*parts))[0], flatten(expected)[0], strict=True)):
+            signal = self._planned.outputs[index]
+            actual, wanted = (x.detach().numpy() for x in pair)
+            if signal.axis is not None:
+                count = min(actual.shape[signal.axis] - signal.delay, wanted.shape[signal.axis])
+                spans = slice(signal.delay, signal.delay + max(0, count)), slice(0, max(0, count))
+                actual, wanted = (
+                    x[of_axis(signal.axis, signal.rank, at)] for x, at in zip((actual, wanted), spans, strict=True)
+                )
+            elif min(ticks) * self.tick != sequences[0].shape[self._planned.inputs[0].axis or 0]:
+                continue
+            found.append(difference(f"output {index}", actual, wanted, tolerance_for(actual, wanted, rtol, atol)))
+        return Report((StageReport("stream", combined(found)),))
+
     def __call__(self, *inputs: Any) -> Any:
         """Take the next samples.
 
@@ -158,6 +210,16 @@ class Stream:
             raise ArgumentError("the inputs have different numbers of samples")
         for tick in range(counts.pop()):
             yield [from_numpy(_of_tick(a, s, tick)) for a, s in zip(arrays, signals, strict=True)]
+
+
+def _tensor(x: Any) -> Tensor:
+    return x if isinstance(x, Tensor) else from_numpy(np.ascontiguousarray(x))
+
+
+def _first(x: Any, signal: Signal, ticks: int) -> np.ndarray:
+    """Return the samples of so many ticks of an input."""
+    array = _tensor(x).detach().numpy()
+    return array if signal.axis is None else array[of_axis(signal.axis, signal.rank, slice(0, ticks * signal.block))]
 
 
 def _of_tick(array: np.ndarray, signal: Signal, tick: int) -> np.ndarray:

@@ -7,53 +7,81 @@ from typing import Any
 
 import numpy as np
 
+from graphc.base.records import dataclass
 from graphc.ir.graph.graph import Node
 from graphc.ops import dispatch
 from graphc.streams.basic_rules import each_sample, latest
-from graphc.streams.plan import Indivisible, Plan, apply, constant, cut
+from graphc.streams.plan import Indivisible, Plan, apply, cut
 from graphc.streams.positions import Pattern, pattern_of
 from graphc.streams.signal import Signal, of_axis, resized
 from graphc.streams.view_rules import dropped, padded
 
 
-def windowed(
-    plan: Plan, node: Node, signals: Sequence[Signal], reach: int, stride: int, run: Any, evaluate: Any
-) -> Signal:
-    """Apply an op to windows of ``reach`` samples of the first signal, at every ``stride``-th sample.
+@dataclass(frozen=True)
+class Window:
+    """Window along time of a convolution or a pooling."""
 
-    ``run`` and ``evaluate`` take tensors and arrays of samples, and return a result for each whole window.
-    """
+    attrs: dict[str, Any]
+    """Attributes of the op, without padding in time."""
+    place: int
+    """Number of the dimension of the window that is time."""
+    kernel: int
+
+    @property
+    def stride(self) -> int:
+        """Distance of two windows."""
+        return self.attrs["stride"][self.place]
+
+    @property
+    def dilation(self) -> int:
+        """Distance of two samples in a window."""
+        return self.attrs["dilation"][self.place] if "dilation" in self.attrs else 1
+
+    @property
+    def reach(self) -> int:
+        """Number of samples from the first one to the last one."""
+        return (self.kernel - 1) * self.dilation + 1
+
+    @property
+    def apart(self) -> dict[str, Any]:
+        """Attributes for windows that lie side by side."""
+        changed = {"stride": self.kernel, "dilation": 1}
+        return {name: self._with(v, changed[name]) if name in changed else v for name, v in self.attrs.items()}
+
+    def _with(self, sizes: Sequence[int], size: int) -> tuple[int, ...]:
+        return tuple(size if i == self.place else n for i, n in enumerate(sizes))
+
+
+def windowed(plan: Plan, node: Node, signals: Sequence[Signal], window: Window) -> Signal:
+    """Apply an op to each window of the first signal that ends in a tick; the others are the same in all ticks."""
     signal, others = signals[0], signals[1:]
-    axis = signal.axis
+    axis, stride, reach = signal.axis, window.stride, window.reach
     assert axis is not None
     if signal.block % stride:
         raise Indivisible(stride, node)
     delay = -((-signal.delay - reach) // stride) - 1
-    past = stride * delay - signal.delay
-    block, first = signal.block // stride, max(0, -past)
-    last = first + (block - 1) * stride + reach
-    slot = plan.history(node, signal, max(0, past))
-
-    def step(x: Any, *rest: Any) -> Sequence[Any]:
-        return (run(cut(x, axis, first, last), *rest),)
-
-    slot = plan.add(step, [slot, *(s.slot for s in others)])[0]
-    shape = [plan.size(n) for n in node.results[0].shape]
-    result_axis = _axis(plan, node)
-    shape[result_axis] = block
+    first = signal.delay - stride * delay
+    block = signal.block // stride
+    starts = first + stride * np.arange(block)
+    taps = (starts[:, None] + window.dilation * np.arange(window.kernel)).reshape(-1)
+    whole = np.arange(first, int(taps[-1]) + 1)
+    # Few samples of a long window are read one by one: then windows lie side by side.
+    apart = len(taps) * 3 < len(whole)
+    attrs = window.apart if apart else window.attrs
+    slot = plan.samples(node, signal, taps if apart else whole)
+    slot = plan.add(lambda *operands: (dispatch.apply(node.op, operands, attrs),), [slot, *(s.slot for s in others)])[0]
+    result_axis = plan.axes(node.results[0])[0]
+    shape = resized([plan.size(n) for n in node.results[0].shape], result_axis, block)
     prefix = None
     if delay < 0:
         assert signal.prefix is not None
-        arrays = [s.constant for s in others]
-        if any(a is None for a in arrays):
+        arrays = [s.constant for s in others if s.constant is not None]
+        if len(arrays) < len(others):
             raise plan.unsupported(node, "samples before the first input would depend on an argument")
-        prefix = evaluate(signal.prefix, *arrays)[of_axis(result_axis, len(shape), slice(0, -delay))]
+        found = node.op.evaluate([signal.prefix, *arrays], window.attrs)[0]
+        prefix = found[of_axis(result_axis, len(shape), slice(0, -delay))]
     least = -((-signal.least - reach) // stride) - 1
-    return Signal(node.results[0], slot, tuple(shape), result_axis, block, delay, prefix, least)
-
-
-def _axis(plan: Plan, node: Node) -> int:
-    return plan.axes(node.results[0])[0]
+    return Signal(node.results[0], slot, shape, result_axis, block, delay, prefix, least)
 
 
 def _time_in_window(plan: Plan, node: Node, signal: Signal) -> int:
@@ -83,20 +111,13 @@ def conv(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal]:
         return each_sample(plan, node, signals, 0, attrs)
     pools = "kernel" in attrs
     kernel = attrs["kernel"][place] if pools else signals[1].shape[2 + place]
-    reach = (kernel - 1) * attrs.get("dilation", (1,) * (place + 1))[place] + 1
     own, low = _opened(attrs, place)
     if low or attrs["padding"][place][1]:
         if node.op.name == "avg_pool" and not attrs["count_include_pad"]:
             raise plan.unsupported(node, "means of windows that are cut at the start of a sequence")
         signal = padded(plan, node, signal, low, _lowest(signal) if node.op.name == "max_pool" else 0.0)
 
-    def run(*operands: Any) -> Any:
-        return dispatch.apply(node.op, operands, own)
-
-    def evaluate(*arrays: Any) -> Any:
-        return node.op.evaluate([*arrays], own)[0]
-
-    return [windowed(plan, node, [signal, *signals[1:]], reach, attrs["stride"][place], run, evaluate)]
+    return [windowed(plan, node, [signal, *signals[1:]], Window(own, place, kernel))]
 
 
 def _lowest(signal: Signal) -> float:
@@ -177,12 +198,10 @@ def _by_pattern(plan: Plan, node: Node, x: Signal, indices: Signal, at: int, pat
     delay = max(_ready(t, int(reads[t]), pattern, x.delay) for t in range(pattern.period))
     first = -delay
     rows = np.stack([pattern.at(first + i) for i in range(block)])
-    begin = -x.delay
-    past = max(0, begin - int(rows.min()))
-    slot = plan.history(node, x, past)
-    local = np.moveaxis(rows - begin + past, 0, indices.axis)
-    own = {"axis": at}
-    slot = plan.add(lambda samples: (apply("gather", (samples, constant(local)), own),), (slot,))[0]
+    own, local = {"axis": at}, np.moveaxis(rows + x.delay, 0, indices.axis)
+    slot = plan.samples(node, x, local.reshape(-1))
+    blocks = (*x.shape[:at], *local.shape, *x.shape[at + 1 :])
+    slot = plan.add(lambda samples: (apply("reshape", (samples,), {"shape": blocks}),), (slot,))[0]
     shape = resized([plan.size(n) for n in node.results[0].shape], axis, block)
     prefix = None
     if delay < 0:

@@ -18,6 +18,8 @@ from graphc.ops import dispatch
 from graphc.streams.signal import Signal, of_axis, resized
 
 Tensors = Sequence[Any]
+LONG = 1 << 24
+"""A length beyond the reach of any op."""
 _RING_COST = 32
 """Samples that are moved in the time that a ring takes beyond what it reads."""
 
@@ -84,7 +86,7 @@ class Plan:
 
     def depends(self, size: Any) -> bool:
         """Check whether a size depends on the length of the sequence."""
-        return is_size(size) and at(size, {self.dimension: 64}) != at(size, {self.dimension: 128})
+        return is_size(size) and at(size, {self.dimension: LONG}) != at(size, {self.dimension: 2 * LONG})
 
     def size(self, size: Any) -> int:
         """Return a size at the compared length."""

@@ -14,12 +14,12 @@ from graphc.ir.graph.interpret import live_nodes
 from graphc.ir.op import Trait
 from graphc.streams import attention_rules, basic_rules, recurrent_rules, view_rules, window_rules
 from graphc.streams.basic_rules import Rule, still
-from graphc.streams.plan import Indivisible, Plan, Step
+from graphc.streams.plan import LONG, Indivisible, Plan, Step
 from graphc.streams.signal import Signal, resized
 
 _LONGEST_TICK = 1 << 20
-_TICKS = 64
-"""Ticks of the sequence at which sizes are compared."""
+_TICKS, _LENGTH = 64, 4096
+"""Least number of ticks and of samples of the sequence at which sizes are compared."""
 RULES: dict[str, Rule] = {
     "transpose": view_rules.transpose,
     "flip": view_rules.flip,
@@ -94,27 +94,23 @@ def _attempt(graph: Graph, dimension: Dimension, tick: int, lookahead: int, long
 
 def _plan_of(graph: Graph, dimension: Dimension, tick: int) -> Plan:
     """Return an empty plan."""
-    sizes = {
-        n
-        for v in graph.inputs
-        if input_class(v) == "input"
-        for n in v.shape
-        if at(n, {dimension: 64}) != at(n, {dimension: 128})
+    arguments = [v for v in graph.inputs if input_class(v) == "input"]
+    lengths = {
+        str(n): n for v in arguments for n in v.shape if at(n, {dimension: LONG}) != at(n, {dimension: 2 * LONG})
     }
-    if len({at(n, {dimension: 64}) for n in sizes}) != 1:
-        lengths = ", ".join(map(str, sizes)) or "none"
+    if len(lengths) != 1:
         raise StreamError(
-            f"a stream needs inputs of one length in time, and the lengths are {lengths}",
+            f"a stream needs inputs of one length in time, and the lengths are {', '.join(lengths) or 'fixed'}",
             remedy=f"name the dimension of time in dims, as gc.Dim({dimension.name!r})",
         )
-    size = sizes.pop()
-    per_unit = (at(size, {dimension: 2048}) - at(size, {dimension: 1024})) // 1024
-    if at(size, {dimension: 1024}) != per_unit * 1024:
+    (size,) = lengths.values()
+    unit = at(size, {dimension: LONG}) // LONG
+    if at(size, {dimension: LONG}) != unit * LONG:
         raise StreamError(f"a stream needs inputs whose length is a multiple of a dimension, not {size}")
-    if tick % per_unit:
-        raise Indivisible(per_unit, graph.outputs[0].node)
-    ticks = max(_TICKS, -(-4096 // tick))
-    return Plan(graph, dimension, ticks * tick // per_unit, ticks)
+    if tick % unit:
+        raise Indivisible(unit, graph.outputs[0].node)
+    ticks = max(_TICKS, -(-max(_LENGTH, 4 * unit * dimension.low) // tick))
+    return Plan(graph, dimension, ticks * tick // unit, ticks)
 
 
 def _argument(plan: Plan, value: Value, tick: int) -> Signal:

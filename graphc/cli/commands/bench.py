@@ -22,7 +22,7 @@ from graphc.cli.arrays import read_inputs
 from graphc.cli.assertions import Assertion, assertion
 from graphc.cli.entry import add_entry, entry_of
 from graphc.cli.fields import Field, below
-from graphc.cli.latency import Pace, Samples, clock_cost, measure_round, rounds_of, warm_up
+from graphc.cli.latency import SECOND, Pace, Samples, clock_cost, measure_round, rounds_of, warm_up
 from graphc.cli.progress import Progress
 from graphc.models.model_file import LoadedModel
 from graphc.runtime.devices import device_named
@@ -35,6 +35,7 @@ EXAMPLES = (
     'graphc bench net.gcm --duration 0.2 --assert "p50<1s" --assert "throughput>1"',
     "graphc bench net.gcm --compare onnxruntime --compare openvino --rounds 10 --json",
     "graphc bench net.gcm --duration 0.2 --compare before.json --compare other.gcm",
+    "graphc bench denoiser.gcm --rate 48000 --block 64 --duration 0.2",
     "graphc bench net.py:Net --input x:f32[1,1,28,28] --breakdown",
 )
 _FIGURES = (
@@ -42,6 +43,8 @@ _FIGURES = (
     Field("throughput", "number", "calls per second", "calls/s"),
     Field("calls", "integer", "number of calls"),
     Field("missed", "integer", "calls that --rate made due but that were never made"),
+    Field("real-time", "number", "with --block: time of the samples of a call divided by p50", optional=True),
+    Field("late", "integer", "with --block: calls that took longer than their samples", optional=True),
 )
 
 
@@ -161,6 +164,13 @@ def _add_pace(parser: argparse.ArgumentParser) -> None:
     rate = "make N calls per second, by all callers together (default: each call follows the previous one)"
     parser.add_argument("--rate", type=arguments.positive, metavar="N", help=rate)
     parser.add_argument(
+        "--block",
+        type=arguments.count,
+        metavar="N",
+        help="samples of a call of a stream: --rate is their number per second, and the calls that take longer than "
+        "their samples are counted",
+    )
+    parser.add_argument(
         "--streams", type=arguments.count, default=1, metavar="N", help="number of concurrent callers (default: 1)"
     )
 
@@ -192,6 +202,8 @@ def run(options: argparse.Namespace) -> int:
                 "--breakdown measures steps, not calls", remedy="leave out --compare, --assert, --rate and --streams"
             )
         return breakdown.run(options)
+    if options.block and not options.rate:
+        raise console.UsageError("--block needs the rate of the samples", remedy="pass --rate 48000")
     start = time.perf_counter()
     with targets.compiling():
         loaded = exported.load_model(options.model, options.trust, options.machine, options.device)
@@ -199,7 +211,7 @@ def run(options: argparse.Namespace) -> int:
     model = entry_of(loaded, options.entry)
     chosen = arguments.by_name(options.shape)
     shapes = [dict(zip(chosen, combination, strict=True)) for combination in itertools.product(*chosen.values())]
-    pace = Pace(options.rate, clock_cost())
+    pace = Pace(options.rate / (options.block or 1) if options.rate else None, clock_cost())
     calls = [_measure_sizes(model, sizes, options, pace) for sizes in shapes]
     stages = dict(loaded.seconds or {})
     if options.json:
@@ -243,11 +255,19 @@ def _measure_sizes(
         stored = peers.stored_figures(path, sizes)
         ratio = {"median": stored["p50"] / own.figures()["p50"], "low": None, "high": None}
         compared.append({"name": path, "version": "", "call": stored, "ratio": ratio, "difference": None})
-    return Measurement(sizes, _figures(own), tuple(compared))
+    stream = deadlines(own, options.block, options.rate) if options.block else {}
+    return Measurement(sizes, {**_figures(own), **stream}, tuple(compared))
 
 
 def _figures(samples: Samples) -> dict[str, float]:
     return {**samples.figures(), "missed": samples.missed}
+
+
+def deadlines(samples: Samples, block: int, rate: float) -> dict[str, float]:
+    """Return how many times faster than their samples the calls of a stream are, and how many were late."""
+    period = block / rate
+    times = np.frombuffer(samples.times, np.int64) / SECOND
+    return {"real-time": period / samples.figures()["p50"], "late": int((times > period).sum())}
 
 
 def _peer_facts(own: Samples, samples: Samples, peer: peers.Peer, results: Sequence[np.ndarray]) -> dict[str, Any]:
@@ -307,6 +327,9 @@ def text(calls: Sequence[Measurement], asserts: Sequence[Assertion]) -> str:
         rows += [_peer_row(peer, name) for peer in call.peers]
         if call.figures["missed"]:
             notes.append(f"{call.figures['missed']} calls were due and never made: the rate is too high")
+        if "late" in call.figures:
+            calls_text = f"{call.figures['late']} of {call.figures['calls']} calls took longer than their samples"
+            notes.append(f"{call.figures['real-time']:.1f} times real time; {calls_text}")
         for one in asserts:
             value = call.figures[one.figure]
             shown = f"{value:.4g}/s" if one.figure in assertions.RATES else console.seconds_text(value)

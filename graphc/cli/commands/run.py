@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from graphc.models.model_file import LoadedModel
 
 run_texts = deferred("graphc.cli.texts:run")
+run_stream = deferred("graphc.cli.streaming:run")
 file_options = deferred("graphc.cli.sources:file_options")
 open_source = deferred("graphc.cli.sources:open_source")
 SizesOfModel = deferred("graphc.models.sized_model:SizesOfModel")
@@ -48,6 +49,7 @@ EXAMPLES = (
     "graphc run net.gcm --input x=@digits --output scores.npy",
     "graphc run net.gcm --input x=@digit.npy --expect expected.npy --atol 1e-4",
     "graphc run net.gcm --fill random --seed 1 --taps",
+    "graphc run denoiser.gcm --stream noisy.wav --output clean.wav",
 )
 JSON = (
     Field("model", "string", "name of the model"),
@@ -66,6 +68,11 @@ JSON = (
     Field("expected[].worst.expected", "any", "the same as ``expected``", optional=True),
     Field("expected[].shape", "string", "the same as ``problem``, if there is one", optional=True),
     *taps.JSON,
+    Field("stream.block", "integer", "with --stream: samples of a call", optional=True),
+    Field("stream.calls", "integer", "calls made", optional=True),
+    Field("stream.samples", "integer", "samples of the result", optional=True),
+    Field("stream.rest", "integer", "samples at the end of the file that fill no block", optional=True),
+    Field("stream.file", "string", "file with the result", optional=True),
 )
 
 
@@ -88,6 +95,12 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="[NAME=]FILE",
         help="write one output to an .npy file, or all outputs to an .npz file",
+    )
+    parser.add_argument(
+        "--stream",
+        metavar="FILE",
+        help="feed the samples of a file to a stream, block by block, and write the results to --output; .wav, .npy or "
+        ".raw (f32)",
     )
     parser.add_argument(
         "--print-top",
@@ -139,6 +152,8 @@ def run(options: argparse.Namespace) -> int:
     model = entry_of(load(), options.entry)
     if model.texts is not None:
         return run_texts(options, model)
+    if options.stream is not None:
+        return run_stream(options, model)
     values = inputs.read(options, model.inputs, arguments.by_name(options.shape))
     if PurePath(options.model).suffix in FOREIGN and not any(isinstance(x, Folder) for x in values):
         sizes = SizesOfModel(model.spec).refused(values)

@@ -170,7 +170,8 @@ class Plan:
     def state(self, node: Node | None, kind: str, initial: np.ndarray) -> State:
         """Return a new state, named after the module of an op."""
         module = node.location.module if node is not None else ""
-        base = "_".join(part for part in (module.replace(".", "_"), kind) if part)
+        parts = "".join(c if c.isalnum() else "_" for c in module).strip("_")
+        base = "_".join(part for part in (parts, kind) if part)
         number = self._names[base] = self._names.get(base, -1) + 1
         return State(f"{base}_{number}" if number else base, np.ascontiguousarray(initial))
 

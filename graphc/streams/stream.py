@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import copy
-import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from keyword import iskeyword
 from typing import Any
 
 import numpy as np
@@ -14,45 +11,26 @@ from graphc.base.difference import combined, difference, tolerance_for
 from graphc.base.errors import ArgumentError
 from graphc.base.sizes.named_dims import Dim
 from graphc.base.sizes.size import Dimension
-from graphc.calls.function import compile
 from graphc.checks.check import ChecksItself, Report, StageReport
 from graphc.ir.graph.graph import Graph, input_class
-from graphc.nn.module import Module
 from graphc.streams.planner import Planned, make_plan
+from graphc.streams.running import Named, Running, StepModule
 from graphc.streams.signal import Signal, of_axis
+from graphc.streams.stateful import StatefulStream, stateful_stream
 from graphc.tensors.creation import from_numpy
 from graphc.tensors.structure import Structure, flatten, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.trace import trace_sized
 
 
-class Named:
-    """A function with other names for its parameters."""
-
-    def __init__(self, function: Callable[..., Any], names: Sequence[str]):
-        self._function = function
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        self.__signature__ = inspect.Signature([inspect.Parameter(identifier(name), kind) for name in names])
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        bound = self.__signature__.bind(*args, **kwargs)
-        return self._function(*bound.args)
-
-
-def identifier(name: str) -> str:
-    """Return a name that parameters can have."""
-    plain = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
-    return f"input_{plain}" if not plain.isidentifier() or iskeyword(plain) else plain
-
-
-class StreamStep(Module):
+class StreamStep(StepModule):
     """One tick of a stream: takes the next samples of each input, and returns the next samples of each output.
 
     Parameters of the model are its parameters, under their names with underscores; states are buffers, ``state_...``.
     """
 
     def __init__(self, planned: Planned, structure: Structure, bound: Mapping[str, Tensor]):
-        super().__init__()
+        super().__init__({s.name: s.initial for step in planned.steps for s in step.states})
         self._planned = planned
         self._structure = structure
         self._names: list[tuple[int, str]] = []
@@ -61,9 +39,6 @@ class StreamStep(Module):
                 name = f"model_{len(self._names)}_{value.name.replace('.', '_')}"
                 self.register_buffer(name, bound[value.node.attrs["path"]].detach())
                 self._names.append((signal.slot, name))
-        self._states = {s.name: s.initial for step in planned.steps for s in step.states}
-        for name, initial in self._states.items():
-            self.register_buffer(f"state_{name}", from_numpy(initial.copy()))
 
     @property
     def forward(self) -> Callable[..., Any]:  # type: ignore[override]
@@ -74,32 +49,25 @@ class StreamStep(Module):
         slots: dict[int, Any] = {s.slot: x for s, x in zip(self._planned.inputs, inputs, strict=True)}
         slots |= {slot: getattr(self, name) for slot, name in self._names}
         for step in self._planned.steps:
-            buffers = [getattr(self, f"state_{state.name}") for state in step.states]
+            buffers = [self.buffer(state.name) for state in step.states]
             results = step.run(*(slots[slot] for slot in step.reads), *(b.clone() for b in buffers))
             slots.update(zip(step.writes, results, strict=False))
             for buffer, new in zip(buffers, results[len(step.writes) :], strict=True):
                 buffer.copy_(new)
         return unflatten(self._structure, [slots[s.slot] for s in self._planned.outputs])
 
-    def reset(self) -> None:
-        """Put all states back to those before the first tick."""
-        for name, initial in self._states.items():
-            getattr(self, f"state_{name}").copy_(from_numpy(initial))
 
-
-class Stream(ChecksItself):
+class Stream(Running, ChecksItself):
     """A running stream, made by ``gc.stream``.
 
     A call takes the next samples of each input, a whole number of ticks, and returns the next samples of each output.
     """
 
     def __init__(self, step: StreamStep, planned: Planned, model: Any):
-        self.module = step
-        """The module of a tick, for ``gc.export`` and ``gc.build_library``."""
+        super().__init__(step)
         self.model = model
         """The model of whole sequences."""
         self._planned = planned
-        self._compiled = compile(step)
 
     @property
     def tick(self) -> int:
@@ -122,33 +90,13 @@ class Stream(ChecksItself):
         """Dimension of time of each output; None for an output that belongs to the last sample."""
         return tuple(s.axis for s in self._planned.outputs)
 
-    @property
-    def state(self) -> dict[str, np.ndarray]:
-        """Copies of all states by name."""
-        return {name: np.array(getattr(self.module, f"state_{name}").numpy()) for name in self.module._states}
-
-    @state.setter
-    def state(self, arrays: Mapping[str, np.ndarray]) -> None:
-        if {*arrays} != {*self.module._states}:
-            raise ArgumentError(
-                "the arrays are not the states of this stream", remedy="pass what stream.state returned"
-            )
-        for name, array in arrays.items():
-            getattr(self.module, f"state_{name}").copy_(from_numpy(np.ascontiguousarray(array)))
-
     def examples(self) -> tuple[Tensor, ...]:
         """Return arguments of a tick: zeros."""
         return tuple([from_numpy(np.zeros(s.shape, s.value.dtype.numpy)) for s in self._planned.inputs])
 
-    def reset(self) -> None:
-        """Begin a new sequence."""
-        self.module.reset()
-
     def fresh(self) -> Stream:
         """Return another stream of the same program, at the start of a sequence."""
-        step = copy.deepcopy(self.module)
-        step.reset()
-        return Stream(step, self._planned, self.model)
+        return Stream(self.copied(), self._planned, self.model)
 
     def check(self, *sequences: Any, rtol: float | None = None, atol: float | None = None) -> Report:
         """Compare a new stream with the model on whole sequences, as far as both have results."""
@@ -192,7 +140,7 @@ class Stream(ChecksItself):
         return unflatten(flatten(found[0])[1], joined)
 
     def _tick(self, inputs: Sequence[Tensor]) -> Any:
-        return self._compiled(*inputs)
+        return self.compiled(*inputs)
 
     def _joined(self, parts: Sequence[Tensor], axis: int | None) -> Tensor:
         if axis is None or len(parts) == 1:
@@ -256,8 +204,9 @@ def stream(
     step: int | None = None,
     lookahead: int = 0,
     memory: int | None = None,
+    stateful: Mapping[str, str | int] | None = None,
     **keyword_examples: Any,
-) -> Stream:
+) -> Stream | StatefulStream:
     """Make a stream of a model of whole sequences: a step with states, which takes some samples per call.
 
     Work and memory of a tick do not depend on the number of samples before. Results equal those of the model for the
@@ -271,9 +220,11 @@ def stream(
         step: samples of an input in a tick (default: the smallest number that fits).
         lookahead: largest number of samples of an output that may come later than in a causal model.
         memory: samples that an attention over all earlier ones keeps.
+        stateful: for a model that takes states and returns the next ones: the name or number of the output for each
+            such input. The examples are the first states; a call is a tick, and no dimension of time is needed.
 
     Returns:
-        The Stream.
+        The Stream, or a StatefulStream.
 
     Raises:
         StreamError: an op needs the whole sequence, or looks ahead; the message names it.
@@ -286,6 +237,8 @@ def stream(
         >>> stream(gc.zeros(1, 1, 5)).shape
         (1, 4, 5)
     """
+    if stateful is not None:
+        return stateful_stream(model, examples, keyword_examples, stateful)
     if step is not None and step < 1:
         raise ArgumentError(f"step must be at least 1, got {step}")
     dims = getattr(model, "dims", None) if dims is None and isinstance(dim, str) else dims

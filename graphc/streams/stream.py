@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -194,6 +194,26 @@ def _ticks(array: np.ndarray, signal: Signal) -> int | None:
             remedy=f"pass a multiple of {signal.block} samples",
         )
     return ticks
+
+
+@overload
+def stream(
+    model: Any,
+    *examples: Any,
+    dim: str | int = "time",
+    dims: Any = None,
+    step: int | None = None,
+    lookahead: int = 0,
+    memory: int | None = None,
+    stateful: None = None,
+    **keyword_examples: Any,
+) -> Stream: ...
+
+
+@overload
+def stream(
+    model: Any, *examples: Any, stateful: Mapping[str, str | int], **keyword_examples: Any
+) -> StatefulStream: ...
 
 
 def stream(

@@ -1,0 +1,104 @@
+"""``graphc run --stream``: samples of a file in blocks, and ``graphc bench --block``."""
+
+from __future__ import annotations
+
+import json
+import wave
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import graphc as gc
+from graphc import nn
+from graphc.cli import console
+from graphc.cli.streaming import read, write
+from graphc.nn import functional as F
+from tests.cli.conftest import Graphc
+
+
+class Smooth(nn.Module):
+    """The mean of four samples, and every second one of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.filter = nn.Conv1d(1, 1, 4, stride=2, bias=False)
+
+    def forward(self, x: gc.Tensor) -> gc.Tensor:
+        return self.filter(F.pad(x, (3, 0)))
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Smooth:
+    """A model whose stream is in the file ``smooth.gcm``, with steps of 8 samples."""
+    gc.manual_seed(0)
+    smooth = Smooth()
+    stream = gc.stream(smooth, gc.zeros(1, 1, 64), dim=2, step=8)
+    gc.export(stream.module, *stream.examples(), path=tmp_path / "smooth.gcm")
+    return smooth
+
+
+def test_blocks_of_a_file_give_the_whole_sequence(model: Smooth, tmp_path: Path, graphc: Graphc):
+    samples = np.random.default_rng(0).standard_normal(83).astype(np.float32)
+    np.save(tmp_path / "in.npy", samples)
+    arguments = ("--stream", tmp_path / "in.npy", "--output", tmp_path / "out.npy")
+    done = graphc("run", tmp_path / "smooth.gcm", *arguments, "--json")
+    assert json.loads(done.out)["stream"] == {
+        **{"block": 8, "calls": 10, "samples": 40, "rest": 3},
+        "file": str(tmp_path / "out.npy"),
+    }
+    expected = model(gc.from_numpy(samples[:80].reshape(1, 1, -1))).detach().numpy().reshape(-1)
+    np.testing.assert_allclose(np.load(tmp_path / "out.npy"), expected, atol=1e-6)
+
+
+def test_sound_goes_in_and_out(model: Smooth, tmp_path: Path, graphc: Graphc):
+    sound = np.sin(np.arange(160) / 5).astype(np.float32) / 2
+    write(tmp_path / "in.wav", sound, 16000)
+    done = graphc("run", tmp_path / "smooth.gcm", "--stream", tmp_path / "in.wav", "--output", tmp_path / "out.wav")
+    assert done.code == console.OK and "20 calls of 8 samples" in done.out
+    samples, rate = read(str(tmp_path / "out.wav"))
+    assert rate == 8000  # one result for two samples
+    expected = model(gc.from_numpy(read(str(tmp_path / "in.wav"))[0].reshape(1, 1, -1))).detach().numpy().reshape(-1)
+    np.testing.assert_allclose(samples, expected, atol=1 / 32768)
+
+
+@pytest.mark.parametrize("name", ["x.raw", "x.npy", "x.wav"])
+def test_files_of_samples_are_read_as_written(name: str, tmp_path: Path):
+    samples = (np.arange(-5, 6) / 8).astype(np.float32)
+    write(tmp_path / name, samples, 48000)
+    found, rate = read(str(tmp_path / name))
+    assert rate == 48000 and np.array_equal(found, samples)
+
+
+def test_what_cannot_be_fed_is_refused(model: Smooth, tmp_path: Path, graphc: Graphc):
+    with wave.open(str(tmp_path / "stereo.wav"), "wb") as sound:
+        sound.setparams((2, 2, 48000, 0, "NONE", ""))
+        sound.writeframes(bytes(400))
+    np.save(tmp_path / "short.npy", np.zeros(3, np.float32))
+    cases = {
+        ("stereo.wav", "out.wav"): "2 channels of 16 bits",
+        ("short.npy", "out.wav"): "has 3 samples, and a call takes 8",
+        ("sound.ogg", "out.wav"): "cannot read",
+    }
+    for (source, target), message in cases.items():
+        arguments = ("--stream", tmp_path / source, "--output", tmp_path / target)
+        done = graphc("run", tmp_path / "smooth.gcm", *arguments)
+        assert done.code == console.USAGE and message in done.err
+    done = graphc("run", tmp_path / "smooth.gcm", "--stream", tmp_path / "short.npy")
+    assert done.code == console.USAGE and "writes one file" in done.err
+    gc.export(nn.Linear(4, 4), gc.zeros(2, 4), path=tmp_path / "rows.gcm")
+    arguments = ("--stream", tmp_path / "short.npy", "--output", tmp_path / "out.npy")
+    done = graphc("run", tmp_path / "rows.gcm", *arguments)
+    assert done.code == console.USAGE and "feeds one channel" in done.err
+
+
+def test_calls_are_paced_by_samples(model: Smooth, tmp_path: Path, graphc: Graphc):
+    arguments = ("--rate", "8000", "--block", "8", "--duration", "0.2", "--warmup", "0.01")
+    done = graphc("bench", tmp_path / "smooth.gcm", *arguments, "--json")
+    figures = json.loads(done.out)["call"]
+    assert figures["real-time"] == pytest.approx(0.001 / figures["p50"])
+    assert 0 <= figures["late"] <= figures["calls"] and figures["calls"] <= 210
+    text = graphc("bench", tmp_path / "smooth.gcm", *arguments).out
+    assert "times real time" in text and "took longer than their samples" in text
+    refused = graphc("bench", tmp_path / "smooth.gcm", "--block", "8")
+    assert refused.code == console.USAGE and "needs the rate" in refused.err

@@ -64,8 +64,7 @@ def check(
     Nothing is written to the model.
 
     Args:
-        model: a Module, a function, a step of ``compile_step``, or a stream, which is compared with its model on whole
-            sequences.
+        model: a Module, a function, a step of ``compile_step``, or a stream and whole sequences for its model.
         examples: example tensors or arrays.
         rtol, atol: relative and absolute tolerance (default: by element type).
         precision: check the model with its weights in this form, as for ``compile``; ``report.precision`` compares
@@ -98,12 +97,10 @@ def check(
     _check_accuracy(accuracy, precision)
     if isinstance(model, ChecksItself):
         return model.check(*examples, rtol=rtol, atol=atol)
-    if isinstance(model, CompiledStep) or folder is not None:
-        passes = True
-    if passes or gradients:
-        if precision is not None or rtol is not None or atol is not None:
+    if passes or gradients or isinstance(model, CompiledStep) or folder is not None:
+        if not rtol is atol is precision is None:
             raise ArgumentError(
-                "check of every pass takes no precision and no tolerances", remedy="call check without passes=True"
+                "check of every pass takes no precision and no tolerances", remedy="leave out passes=True"
             )
         return check_model_passes(model, examples, gradients=gradients, dims=dims, folder=folder)
     report = _check_stages(model, examples, dims, precision, rtol, atol)

@@ -11,6 +11,7 @@ import numpy as np
 from graphc.ir.graph.graph import Graph, Node, Value
 from graphc.ir.op import Trait
 from graphc.ops import dispatch
+from graphc.streams import basic_rules
 from graphc.streams.basic_rules import run_op
 from graphc.streams.plan import Plan, apply, constant
 from graphc.streams.positions import numbers
@@ -20,6 +21,8 @@ _LARGEST_SHOWN = -1e4
 """A score at most this large counts as hidden: its exponential beside that of a usual score is 0."""
 _PROBES = (0.37, -1.9, 2.6)
 """Numbers in place of those that a hidden column meets, to see that they do not matter."""
+_MASKING = {"where": True, "add": False, "sub": False}
+"""Ops that hide samples from each other: whether a condition selects them; else minus infinity is added."""
 _MASK_LENGTH = 512
 """Length of a sequence at which masks are looked at; those that see farther back count as unbounded."""
 
@@ -49,11 +52,12 @@ def masks_of(plan: Plan, graph: Graph) -> dict[Node, tuple[int, Value, bool]]:
     known: dict[Value, bool] = {}
     found = {}
     for node in graph.nodes():
-        if node.op.name not in ("where", "add", "sub") or all(is_positional(v, known) for v in node.operands):
+        selects = _MASKING.get(node.op.name)
+        if selects is None or all(is_positional(v, known) for v in node.operands):
             continue
         for index, value in enumerate(node.operands):
             if is_positional(value, known) and len(plan.axes(value)) == 2:
-                hides = node.op.name == "where" and is_positional(node.operands[1], known)
+                hides = selects and is_positional(node.operands[1], known)
                 found[node] = index, value, hides
     return found
 
@@ -191,7 +195,7 @@ def _tile(plan: Plan, node: Node, signal: Signal, like: Signal, mask: Any) -> Si
 
 
 def _hidden_by_mask(node: Node, signals: Sequence[Signal], mask: tuple[int, Value, bool]) -> float | None:
-    if node.op.name != "where":
+    if not _MASKING[node.op.name]:
         return -np.inf
     filler = signals[1 if mask[2] else 2]
     return (
@@ -231,3 +235,9 @@ def reduction(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal]
     shape = resized([plan.size(n) for n in node.results[0].shape], signal.rank - 2, signal.block)
     facts = {"columns": None, "hidden": None}
     return [replace(signal, value=node.results[0], slot=slot, shape=shape, axis=signal.rank - 2, **facts)]
+
+
+def product(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal]:
+    """Rule for matrix products: of pairs of samples, or of each sample by itself."""
+    both = all(s.axis is not None for s in signals) and len(plan.axes(node.results[0])) == 2
+    return (pairs if both else basic_rules.matmul)(plan, node, signals)

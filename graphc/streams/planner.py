@@ -28,10 +28,13 @@ RULES: dict[str, Rule] = {
     "slice": view_rules.slice_rule,
     "pad": view_rules.pad_rule,
     "concat": view_rules.concat,
-    "matmul": basic_rules.matmul,
+    "matmul": attention_rules.product,
+    "cumsum": recurrent_rules.cumsum,
+    "argmax": basic_rules.reduction,
+    "argmin": basic_rules.reduction,
     "conv": window_rules.conv,
-    "max_pool": window_rules.conv,
-    "avg_pool": window_rules.conv,
+    "max_pool": window_rules.max_pool,
+    "avg_pool": window_rules.avg_pool,
     "conv_grad_input": window_rules.conv_transposed,
     "gather": window_rules.gather,
     "scan": recurrent_rules.scan,
@@ -144,7 +147,7 @@ _OUTSIDE = (Trait.STATE_WRITE, Trait.EFFECT, Trait.RANDOM, Trait.HOST)
 
 def _rule(plan: Plan, node: Node, signals: Sequence[Signal]) -> Rule:
     """Return the rule for a node, whose operands have these signals."""
-    op, name = node.op, node.op.name
+    op = node.op
     if any(map(op.has, _OUTSIDE)):
         raise plan.unsupported(node, "it writes states, draws random numbers, or calls Python")
     if not any(s.moves for s in signals):
@@ -153,23 +156,17 @@ def _rule(plan: Plan, node: Node, signals: Sequence[Signal]) -> Rule:
         return _attention_rule(plan, node)
     if all(s.latest for s in signals if s.moves):
         return view_rules.broadcast_to if any(map(plan.axes, node.results)) else basic_rules.latest
-    if name == "matmul" and all(s.axis is not None for s in signals) and len(plan.axes(node.results[0])) == 2:
-        return attention_rules.pairs
-    if name == "cumsum" and node.attrs["axis"] % signals[0].rank == signals[0].axis:
-        return recurrent_rules.cumsum
-    return RULES.get(name) or _by_traits(plan, node, signals)
+    return RULES.get(op.name) or _by_traits(plan, node, signals)
 
 
 def _still_rule(plan: Plan, node: Node, signals: Sequence[Signal]) -> Rule:
     """Return the rule for a node whose operands are the same in all ticks."""
     timed = any(map(plan.axes, node.results))
-    if node.op.name == "iota" and timed:
-        return view_rules.iota
-    if node.op.name == "size" and plan.depends(node.attrs["value"]):
-        return view_rules.sequence_end
     if any(s.positional for s in signals):
         return _of_length
-    return _uniform if timed else still
+    if timed or any(map(plan.depends, node.attrs.values())):
+        return _POSITIONS.get(node.op.name, _uneven)
+    return still
 
 
 def _by_traits(plan: Plan, node: Node, signals: Sequence[Signal]) -> Rule:
@@ -177,7 +174,7 @@ def _by_traits(plan: Plan, node: Node, signals: Sequence[Signal]) -> Rule:
     op = node.op
     if op.has(Trait.ELEMENTWISE) or op.has(Trait.IDENTITY):
         return basic_rules.elementwise
-    if op.has(Trait.REDUCTION) or op.name in ("argmax", "argmin"):
+    if op.has(Trait.REDUCTION):
         return basic_rules.reduction
     if len(signals) == 1 and ("axis" in node.attrs or "axes" in node.attrs):
         return basic_rules.along_axis
@@ -196,7 +193,7 @@ def _attention_rule(plan: Plan, node: Node) -> Rule:
         return attention_rules.elementwise
     if node.op.has(Trait.REDUCTION):
         return attention_rules.reduction
-    if node.op.name == "matmul":
+    if node.op.has(Trait.CONTRACTION) and len(node.operands) == 2:
         return attention_rules.weighted
     raise plan.unsupported(node, "an attention of another form")
 
@@ -209,24 +206,34 @@ def _of_length(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal
     ]
 
 
-def _uniform(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal]:
-    """Rule for values repeated along time."""
+def _uneven(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal]:
+    """Rule for other values with dimensions of time, none of which is from an input."""
     value = node.results[0]
-    if node.op.name != "broadcast_to" or len(plan.axes(value)) != 1:
-        refusal = plan.unsupported(node, "values of the length of the sequence")
-        shape = tuple(plan.size(n) for n in value.shape)
-        axes = plan.axes(value)
-        return [
-            Signal(
-                value, plan.refuse(refusal), shape, axes[0], columns=axes[1] if len(axes) > 1 else None, positional=True
-            )
-        ]
+    refusal = plan.unsupported(node, "values of the length of the sequence")
+    shape, axes = tuple(plan.size(n) for n in value.shape), plan.axes(value)
+    columns = axes[1] if len(axes) > 1 else None
+    axis = axes[0] if axes else None
+    return [Signal(value, plan.refuse(refusal), shape, axis, columns=columns, positional=True)]
+
+
+def _repeated(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal]:
+    """Rule for a value repeated along time."""
+    value = node.results[0]
+    if len(plan.axes(value)) != 1:
+        return _uneven(plan, node, signals)
     axis = plan.axes(value)[0]
     block = plan.block_of(value.shape[axis])
     shape = resized([plan.size(n) for n in value.shape], axis, block)
     slot = basic_rules.run_op(plan, node, signals, {"shape": shape})[0]
-    constant = signals[0].constant
-    return [Signal(value, slot, shape, axis, block, positional=constant is not None)]
+    return [Signal(value, slot, shape, axis, block, positional=signals[0].constant is not None)]
+
+
+_POSITIONS: dict[str, Rule] = {
+    "iota": view_rules.iota,
+    "size": view_rules.sequence_end,
+    "broadcast_to": _repeated,
+}
+"""Rules for ops without an operand in time whose results depend on its length."""
 
 
 def _output(plan: Plan, value: Value, lookahead: int) -> Signal:

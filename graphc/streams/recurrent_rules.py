@@ -9,6 +9,7 @@ import numpy as np
 
 from graphc.ir.graph.graph import Node
 from graphc.ops import dispatch
+from graphc.streams.basic_rules import along_axis
 from graphc.streams.plan import Plan, apply, constant, cut
 from graphc.streams.signal import Signal, resized
 
@@ -73,7 +74,7 @@ def cumsum(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal]:
     axis = signal.axis
     assert axis is not None
     if attrs["axis"] % signal.rank != axis:
-        raise AssertionError("the rule of ops along other dimensions has these")
+        return along_axis(plan, node, signals)
     if attrs["reverse"]:
         raise plan.whole(node, "it adds from the last sample to the first")
     signal = _not_before_start(plan, node, [plan.cleared(node, signal, 0)])[0]

@@ -102,21 +102,35 @@ def _opened(attrs: dict[str, Any], place: int) -> tuple[dict[str, Any], int]:
 
 
 def conv(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal]:
-    """Rule for convolutions and poolings: the history of a stream is the reach of its kernel."""
-    signal, attrs = signals[0], plan.attrs(node)
+    """Rule for convolutions: the history of a stream is the reach of the kernel."""
     if any(s.axis is not None for s in signals[1:]):
         raise plan.unsupported(node, "weights that depend on time")
+    return _sliding(plan, node, signals, 0.0)
+
+
+def max_pool(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal]:
+    """Rule for the largest samples of windows."""
+    return _sliding(plan, node, signals, _lowest(signals[0]))
+
+
+def avg_pool(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal]:
+    """Rule for means of windows."""
+    place, attrs = _time_in_window(plan, node, signals[0]), plan.attrs(node)
+    if place >= 0 and any(attrs["padding"][place]) and not attrs["count_include_pad"]:
+        raise plan.unsupported(node, "means of windows that are cut at the start of a sequence")
+    return _sliding(plan, node, signals, 0.0)
+
+
+def _sliding(plan: Plan, node: Node, signals: Sequence[Signal], filler: float) -> list[Signal]:
+    """Apply an op of windows; ``filler`` is what its padding means."""
+    signal, attrs = signals[0], plan.attrs(node)
     place = _time_in_window(plan, node, signal)
     if place < 0:
         return each_sample(plan, node, signals, 0, attrs)
-    pools = "kernel" in attrs
-    kernel = attrs["kernel"][place] if pools else signals[1].shape[2 + place]
+    kernel = attrs["kernel"][place] if "kernel" in attrs else signals[1].shape[2 + place]
     own, low = _opened(attrs, place)
-    if low or attrs["padding"][place][1]:
-        if node.op.name == "avg_pool" and not attrs["count_include_pad"]:
-            raise plan.unsupported(node, "means of windows that are cut at the start of a sequence")
-        signal = padded(plan, node, signal, low, _lowest(signal) if node.op.name == "max_pool" else 0.0)
-
+    if any(attrs["padding"][place]):
+        signal = padded(plan, node, signal, low, filler)
     return [windowed(plan, node, [signal, *signals[1:]], Window(own, place, kernel))]
 
 

@@ -224,6 +224,36 @@ def test_weights_beside_are_checked(built: Built, tmp_path: Path):
     assert opened(other) == CODES["ERROR_FILE"]
 
 
+def test_damaged_files_of_weights_and_states_are_refused(built: Built):
+    """500 files of each: cut off, longer, or with other bits in their first 48 bytes (magic, size, digest)."""
+    library = built("decoder", weights="beside")
+    net, random = Called(library), np.random.default_rng(0)
+    file = np.frombuffer(library.files["weights"].read_bytes(), np.uint8)
+
+    def init(content: np.ndarray) -> int:
+        held = aligned(content.size)
+        held[:] = content
+        return net("init", net.context, SIZE(net.context.size), held, SIZE(content.size))
+
+    assert init(file) == 0
+    saved = aligned(net.size("state_size"))
+    assert net("save_state", net.context, saved, SIZE(saved.size)) == 0
+    before = net.context.copy()
+    for number in range(500):
+        damaged, state = file.copy(), saved.copy()
+        bit, size = random.integers(0, 48 * 8), random.integers(0, file.size)
+        for array in (damaged, state):
+            array[bit // 8] ^= 1 << bit % 8
+        damaged = (damaged, file[:size], np.concatenate([file, file[: 1 + size % 64]]))[number % 3]
+        assert init(damaged) == CODES["ERROR_WEIGHTS"]
+        held = aligned(state.size)
+        held[:] = state
+        assert net("load_state", net.context, held, SIZE(state.size)) == CODES["ERROR_STATE"]
+        short = SIZE(int(random.integers(0, saved.size)))
+        assert net("load_state", net.context, saved, short) == CODES["ERROR_MEMORY"]
+    assert np.array_equal(before, net.context)
+
+
 def test_threads_share_calls_where_there_is_a_pool(built: Built):
     alone, library = Called(built("wide")).init(), built("wide", threads=True)
     shared = Called(library).init()

@@ -44,42 +44,42 @@ const since = async (action) => {
   await action();
   return performance.now() - start;
 };
-const figures = {}, calls = {};
+const figures = {}, subjects = {};
 const loaders = {
   async wasm() {
     const { load } = await import("./net.js");
     const net = await load(new URL("net.wasm", location));
-    calls.wasm = () => Object.values(net.run({ [NAME]: input }))[0];
+    subjects.wasm = () => Object.values(net.run({ [NAME]: input }))[0];
   },
   async relaxed() {
     const { load } = await import("./net.js?relaxed");
     const net = await load(new URL("net.relaxed.wasm", location));
-    calls.relaxed = () => Object.values(net.run({ [NAME]: input }))[0];
+    subjects.relaxed = () => Object.values(net.run({ [NAME]: input }))[0];
   },
   async peer() {
     const ort = await import("./ort.wasm.min.mjs");
     ort.env.wasm.numThreads = 1;
     const session = await ort.InferenceSession.create("net.onnx", { executionProviders: ["wasm"] });
     const feeds = { [session.inputNames[0]]: new ort.Tensor(INTEGER ? "int64" : "float32", input, SHAPE) };
-    calls.peer = async () => (await session.run(feeds))[session.outputNames[0]].data;
+    subjects.peer = async () => (await session.run(feeds))[session.outputNames[0]].data;
   },
 };
 const names = TURN ? Object.keys(loaders).reverse() : Object.keys(loaders);
 for (const name of names) {
-  figures[name] = { first: await since(async () => { await loaders[name](); await calls[name](); }), times: [] };
+  figures[name] = { first: await since(async () => { await loaders[name](); await subjects[name](); }), times: [] };
 }
-for (const name of names) figures[name].output = Array.from(await calls[name]());
+for (const name of names) figures[name].output = Array.from(await subjects[name]());
 // Both kinds of calls are awaited, and each measurement lasts at least 20 ms.
 for (const name of names) {
   let count = 1;
-  const run = async () => { for (let i = 0; i < count; i++) await calls[name](); };
+  const run = async () => { for (let i = 0; i < count; i++) await subjects[name](); };
   while ((await since(run)) < 20) count *= 2; // which also lets the engine optimize
   figures[name].count = count;
 }
 for (let turn = 0; turn < TURNS; turn++) {
   for (const name of names) {
     const { count, times } = figures[name];
-    times.push((1000 * (await since(async () => { for (let i = 0; i < count; i++) await calls[name](); }))) / count);
+    times.push((1000 * (await since(async () => { for (let i = 0; i < count; i++) await subjects[name](); }))) / count);
   }
 }
 await fetch("figures", { method: "POST", body: JSON.stringify(figures) });

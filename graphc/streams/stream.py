@@ -99,28 +99,24 @@ class Stream(Running, ChecksItself):
         return Stream(self.copied(), self._planned, self.model)
 
     def check(self, *sequences: Any, rtol: float | None = None, atol: float | None = None) -> Report:
-        """Compare a new stream with the model on whole sequences, as far as both have results."""
-        stream, expected = self.fresh(), self.model(*map(_tensor, sequences))
-        ticks = [
-            a.shape[s.axis] // s.block
-            for a, s in zip(sequences, self._planned.inputs, strict=True)
-            if s.axis is not None
-        ]
-        parts = [_first(x, s, min(ticks)) for x, s in zip(sequences, self._planned.inputs, strict=True)]
-        found = []
-        for index, pair in enumerate(zip(flatten(stream(*parts))[0], flatten(expected)[0], strict=True)):
-            signal = self._planned.outputs[index]
-            actual, wanted = (x.detach().numpy() for x in pair)
-            if signal.axis is not None:
-                count = min(actual.shape[signal.axis] - signal.delay, wanted.shape[signal.axis])
-                spans = slice(signal.delay, signal.delay + max(0, count)), slice(0, max(0, count))
-                actual, wanted = (
-                    x[of_axis(signal.axis, signal.rank, at)] for x, at in zip((actual, wanted), spans, strict=True)
+        """Compare a new stream with the model on whole sequences, as far as both have results.
+
+        Raise ArgumentError for sequences that are too short for any result.
+        """
+        inputs = [*zip(sequences, self._planned.inputs, strict=True)]
+        ticks = min(a.shape[s.axis] // s.block for a, s in inputs if s.axis is not None)
+        parts = [_first(x, s, ticks) for x, s in inputs]
+        found, expected = (flatten(result)[0] for result in (self.fresh()(*parts), self.model(*map(_tensor, parts))))
+        differences = []
+        for index, (actual, wanted, signal) in enumerate(zip(found, expected, self.outputs, strict=True)):
+            pair = _common(actual.detach().numpy(), wanted.detach().numpy(), signal)
+            if not pair[0].size:
+                raise ArgumentError(
+                    f"sequences of {ticks * self.tick} samples give no result of output {index}",
+                    remedy="pass longer ones",
                 )
-            elif min(ticks) * self.tick != sequences[0].shape[self._planned.inputs[0].axis or 0]:
-                continue
-            found.append(difference(f"output {index}", actual, wanted, tolerance_for(actual, wanted, rtol, atol)))
-        return Report((StageReport("stream", combined(found)),))
+            differences.append(difference(f"output {index}", *pair, tolerance_for(*pair, rtol, atol)))
+        return Report((StageReport("stream", combined(differences)),))
 
     def __call__(self, *inputs: Any) -> Any:
         """Take the next samples.
@@ -158,6 +154,17 @@ class Stream(Running, ChecksItself):
             raise ArgumentError("the inputs have different numbers of samples")
         for tick in range(counts.pop()):
             yield [from_numpy(_of_tick(a, s, tick)) for a, s in zip(arrays, signals, strict=True)]
+
+
+def _common(actual: np.ndarray, wanted: np.ndarray, signal: Signal) -> tuple[np.ndarray, np.ndarray]:
+    """Return the results that a stream and a model have in common."""
+    axis = signal.axis
+    if axis is None:
+        return actual, wanted
+    count = max(0, min(actual.shape[axis] - signal.delay, wanted.shape[axis]))
+    spans = slice(signal.delay, signal.delay + count), slice(0, count)
+    first, second = (x[of_axis(axis, signal.rank, at)] for x, at in zip((actual, wanted), spans, strict=True))
+    return first, second
 
 
 def _tensor(x: Any) -> Tensor:

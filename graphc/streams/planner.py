@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -53,6 +54,10 @@ class Planned:
     outputs: tuple[Signal, ...]
     tick: int
     """Samples of the inputs in a tick."""
+
+    def __deepcopy__(self, memo: Any) -> Planned:
+        """Return the plan itself, which never changes: copies of a module share it."""
+        return self
 
 
 def make_plan(graph: Graph, dimension: Dimension, step: int | None, lookahead: int, longest: int | None) -> Planned:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from graphc.base.dtypes import bool_, int64
+from graphc.base.sizes.size import is_size
 from graphc.interop.onnx_export.records import GraphRecord
 from graphc.interop.onnx_export.writer import GraphWriter, Rule
 from graphc.ir.graph.graph import Graph, Node, Value
@@ -39,9 +40,13 @@ def _while(w: GraphWriter, node: Node, *operands: str) -> Names:
 
 
 def _scan(w: GraphWriter, node: Node, *operands: str) -> Names:
-    """Write ONNX's Scan, whose body reads the loop constants from the enclosing scope."""
+    """Write ONNX's Scan, whose body reads the loop constants from the enclosing scope; a single step without a loop."""
     body, carries, sequences = node.attrs["body"], node.attrs["carries"], node.attrs["sequences"]
     last, reverse = carries + sequences, int(node.attrs["reverse"])
+    if not is_size(node.attrs["length"]) and node.attrs["length"] == 1:
+        slices = [w.add("Squeeze", x, w.vector([0])) for x in operands[carries:last]]
+        results = w.inline(body, [*operands[:carries], *slices, *operands[last:]])
+        return (*results[:carries], *(w.add("Unsqueeze", x, w.vector([0])) for x in results[carries:]))
     inner, formal = w.body("scan", (), body.inputs[:last])
     inputs = list(operands[:last])
     if not sequences:  # A sequence of the right length counts the steps.

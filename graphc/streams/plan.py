@@ -230,14 +230,18 @@ class Plan:
         size = blocks * block
         initial = np.zeros(resized(signal.shape, axis, size), signal.value.dtype.numpy)
         initial[of_axis(axis, signal.rank, slice(size - past, None))] = self.before(signal, past)
+        initial = np.moveaxis(initial, axis, 0)
+        order = (axis, *(i for i in range(signal.rank) if i != axis))
+        back = tuple(int(i) for i in np.argsort(order))
         ring, place = self.state(node, "ring", initial), self._place(size, block)
-        own, around = {"axis": axis}, np.asarray(size, np.int64)
+        own, around = {"axis": 0}, np.asarray(size, np.int64)
         own_positions, new = positions + size, np.arange(block, dtype=np.int64)
 
         def run(x: Any, first: Any, kept: Any) -> Tensors:
-            kept = apply("scatter", (kept, apply("add", (first, constant(new)), {}), x), own)
-            numbers = apply("mod", (apply("add", (first, constant(own_positions)), {}), constant(around)), {})
-            return apply("gather", (kept, numbers), own), kept
+            rows = apply("transpose", (x,), {"permutation": order})
+            kept = apply("scatter", (kept, apply("add", (first, constant(new)), {}), rows), own)
+            numbers = wrapped(apply("add", (first, constant(own_positions)), {}), around)
+            return apply("transpose", (apply("gather", (kept, numbers), own),), {"permutation": back}), kept
 
         return self.add(run, (signal.slot, place), (ring,))[0]
 
@@ -248,7 +252,7 @@ class Plan:
             more, around = np.asarray(block, np.int64), np.asarray(size, np.int64)
 
             def run(first: Any) -> Tensors:
-                return first, apply("mod", (apply("add", (first, constant(more)), {}), constant(around)), {})
+                return first, wrapped(apply("add", (first, constant(more)), {}), around)
 
             self._places[size, block] = self.add(run, (), (state,))[0]
         return self._places[size, block]
@@ -340,6 +344,12 @@ def constant(array: np.ndarray) -> Any:
 def apply(name: str, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """Apply the op of this name."""
     return dispatch.apply(REGISTRY[name], operands, attrs)
+
+
+def wrapped(positions: Any, size: np.ndarray) -> Any:
+    """Return positions in a ring from positions below twice its size; a division would take longer."""
+    over = apply("ge", (positions, constant(size)), {})
+    return apply("where", (over, apply("sub", (positions, constant(size)), {}), positions), {})
 
 
 def cut(x: Any, axis: int, first: int, last: int, step: int = 1) -> Any:

@@ -76,9 +76,11 @@ class WaveNet(nn.Module):
     @property
     def macros(self) -> dict[str, str]:
         """Sizes for the C loop."""
-        lists = [",".join(map(str, d)) for d in self.dilations]
-        names = "CHANNELS_A", "CHANNELS_B", "DILATIONS_A", "DILATIONS_B"
-        return dict(zip(names, [*map(str, self.channels), *lists], strict=True))
+        macros = {"MAX_DILATION": str(max(map(max, self.dilations)))}
+        for stack, channels, dilations in zip("AB", self.channels, self.dilations, strict=True):
+            macros |= {f"CHANNELS_{stack}": str(channels), f"REACH_{stack}": str(sum(dilations))}
+            macros[f"DILATIONS_{stack}"] = ",".join(map(str, dilations))
+        return macros
 
 
 def _array(tensor: Any) -> np.ndarray:

@@ -25,7 +25,7 @@ from graphc.codegen.schedule.contraction.runs import (
     row_blocks,
     row_runs,
 )
-from graphc.codegen.schedule.loops.transform import block_index, wrap, write_out
+from graphc.codegen.schedule.loops.transform import block_index, interleave, wrap, write_out
 from graphc.ir.kernel.access import UNIT, access
 from graphc.ir.kernel.expected import expected_axis, expected_index
 from graphc.ir.kernel.index import Axis, Index, as_index, atoms, axes_of, bounds
@@ -425,7 +425,7 @@ def _block(
 ) -> tuple[Stmt, ...]:
     """Return one register block inside loops over ``near``; ``panel`` and ``block`` are the loops around it."""
     start, _, size = run
-    row = names.axis("u", row_run.size)
+    k, row = target.costs.contraction, names.axis("u", row_run.size)
     side, lane = names.axis("u", piece.vectors), names.axis("l", piece.lanes)
     within = piece.offset + block_index(0, (side, piece.lanes), (lane, 1))
     before = start if is_partial(run, tile.vector) else panel * size + start
@@ -445,7 +445,10 @@ def _block(
     elif _through_scratch(c, tile, target):
         body = _block_through_scratch(c, tile, target, names, mapping, reads, (row, side, lane))
     else:
-        body = _written_out(c, tile, target, BodyCopier(names, mapping, reads).body(c.body), names)
+        body = BodyCopier(names, mapping, reads).body(c.body)
+        if not target.costs.strict_order and not is_size(number := row_run.size * piece.vectors):
+            body = interleave(body, int(k.chain_cycles) // number, names)
+        body = _written_out(c, tile, target, body, names)
         body = wrap([(row, "unroll"), (side, "unroll"), (lane, "vector")], body)
     return wrap([(axis, "parallel") for axis in around.values()], body)
 

@@ -192,6 +192,23 @@ def write_out(body: tuple[Stmt, ...], names: Names, k: LoopCosts) -> tuple[Stmt,
     return map_statements(body, enter=enter)
 
 
+def interleave(body: tuple[Stmt, ...], most: int, names: Names) -> tuple[Stmt, ...]:
+    """Let the last reduce loop add to up to ``most`` sums in turn, so that additions do not wait for each other."""
+
+    def enter(loop: Loop) -> tuple[Stmt, ...] | None:
+        extent = loop.axis.extent
+        if not is_leaf(loop) or loop.kind != "reduce" or loop.until or is_size(extent):
+            return None
+        chains = next((n for n in range(most, 1, -1) if extent % n == 0), 1)
+        if chains == 1:
+            return None
+        outer, copy = names.axis("o", extent // chains), names.axis("u", chains)
+        index = block_index(0, (outer, chains), (copy, 1))
+        return wrap([(outer, "reduce"), (copy, "unroll")], BodyCopier(names, {loop.axis: index}).body(loop.body))
+
+    return map_statements(body, enter=enter)
+
+
 def is_short(loop: Loop, most: int) -> bool:
     """Check whether a loop can be unrolled: it has a constant number of iterations, at most ``most``."""
     return not is_size(loop.axis.extent) and loop.axis.extent <= most

@@ -39,7 +39,7 @@ CALLS, ROUNDS, TICKS = 20_000, 5, 64
 TOLERANCE = 1e-4
 _OWN, _ONNX, _LOOP = "graphc", "onnxruntime", "C loop"
 _FLAGS = ("-O3", "-march=native", "-Wall")
-_OPTIONS = (
+OPTIONS = (
     *product(("-ffast-math",), ("-DSHORT_TANH", "-DLIBRARY_TANH"), ("-mprefer-vector-width=512", "-mtune=native")),
     ("-DSHORT_TANH",),
 )
@@ -124,14 +124,14 @@ class Case:
         library = self.library()
         return self._program("own", "net.o"), library
 
-    def loops(self) -> list[Path]:
-        """Return programs with the loop by hand for each of the options; none for a net without such a loop."""
+    def loops(self, options: Sequence[Sequence[str]]) -> list[Path]:
+        """Return a program with the loop by hand for each of ``options``; none for a net without such a loop."""
         if not hasattr(self.model, "macros"):
             return []
         (self.folder / "weights").write_bytes(self.model.packed().tobytes())
         macros = {**self.model.macros, "BLOCK": self.step, "PEER": f'"{_HERE / "streams_peer.c"}"'}
         defined = [f"-D{name}={value}" for name, value in macros.items()]
-        return [self._program(f"loop{i}", *defined, *options) for i, options in enumerate(_OPTIONS)]
+        return [self._program(f"loop{i}", *defined, *chosen) for i, chosen in enumerate(options)]
 
     def _program(self, name: str, *arguments: str) -> Path:
         sizes = f"-DINPUTS={self.blocks[0].size}", f"-DOUTPUTS={self.expected[0].size}"
@@ -205,7 +205,7 @@ class Case:
         """Return a row for each contender, timed in alternating rounds."""
         program, library = self.own()
         contenders = {(_OWN, ""): partial(self.run, program, calls)}
-        for options, loop in zip(_OPTIONS, self.loops(), strict=False):
+        for options, loop in zip(OPTIONS, self.loops(OPTIONS), strict=False):
             contenders[_LOOP, " ".join(options)] = partial(self.run, loop, calls)
         if find_library("onnxruntime"):
             for how, call in self.onnx_calls().items():

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import graphc as gc
 from graphc import nn
 from graphc.nn import functional as F
@@ -43,6 +45,14 @@ def test_a_scan_backwards_and_without_sequences(tmp_path: Path):
     # The reference of Scan goes in one direction.
     assert "Scan" in check(backwards, (X,), tmp_path / "f.onnx", reference=False)
     assert "Scan" in check(without, (X,), tmp_path / "f.onnx")
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_scan_of_one_step_is_no_loop(tmp_path: Path, reverse: bool):
+    def function(x: Any) -> Any:
+        return gc.scan(lambda carry, row: (carry * 0.5 + row, carry), gc.ones(3), x, reverse=reverse)
+
+    assert "Scan" not in check(function, (X[:1],), tmp_path / "f.onnx")
 
 
 def test_a_loop_with_layers_of_a_module_in_its_body(tmp_path: Path):

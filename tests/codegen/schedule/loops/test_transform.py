@@ -17,6 +17,7 @@ from graphc.codegen.schedule.loops.transform import (
     blocks,
     drop_trivial,
     hoist,
+    interleave,
     merge_loops,
     sort_loops,
     split_loops,
@@ -77,6 +78,7 @@ TRANSFORMS = {
     "hoisting": lambda body: hoist(body, {"y"}),
     "dropping": lambda body: drop_trivial(body, Names()),
     "index sets": lambda body: split_index_sets(body, Names(), target_named("avx2").costs.loops),
+    "interleaving": lambda body: interleave(body, 4, Names()),
     "lanes": lambda body: vectorise(body, target_named("avx2"), Names()),
 }
 

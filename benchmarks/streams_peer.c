@@ -21,12 +21,14 @@ static inline float tanh_of(float x) { return tanhf(x); }
 
 #ifdef HIDDEN
 
-enum { GATES = 4 * HIDDEN, TILE = GATES % 16 == 0 ? 16 : 8 };
+enum { GATES = 4 * HIDDEN, VECTORS = GATES / 16 };
+typedef float vec __attribute__((vector_size(64)));
+_Static_assert(GATES % 16 == 0, "gates fill vectors");
 
 /* Gates in the order input, forget, output, cell: the first three are sigmoids. */
 static struct {
     float recurrent[HIDDEN][GATES], input[GATES], bias[GATES], linear[HIDDEN], linear_bias;
-} weights;
+} weights __attribute__((aligned(64)));
 static struct {
     float hidden[HIDDEN], cell[HIDDEN];
 } state;
@@ -35,24 +37,18 @@ static void tick(const float *x, float *y) {
     for (int t = 0; t < BLOCK; t++) {
         float gates[GATES] __attribute__((aligned(64)));
         float sum = weights.linear_bias;
-        for (int tile = 0; tile < GATES; tile += TILE) {
-            float even[TILE], odd[TILE];
-            for (int g = 0; g < TILE; g++) {
-                even[g] = weights.bias[tile + g] + weights.input[tile + g] * x[t];
-                odd[g] = 0;
-            }
-            for (int i = 0; i < HIDDEN; i += 2) {
-                for (int g = 0; g < TILE; g++) {
-                    even[g] += weights.recurrent[i][tile + g] * state.hidden[i];
-                }
-                for (int g = 0; g < TILE; g++) {
-                    odd[g] += weights.recurrent[i + 1][tile + g] * state.hidden[i + 1];
-                }
-            }
-            for (int g = 0; g < TILE; g++) {
-                gates[tile + g] = even[g] + odd[g];
+        vec sums[VECTORS];
+#pragma GCC unroll 16
+        for (int v = 0; v < VECTORS; v++) {
+            sums[v] = ((const vec *)weights.bias)[v] + ((const vec *)weights.input)[v] * x[t];
+        }
+        for (int i = 0; i < HIDDEN; i++) {
+#pragma GCC unroll 16
+            for (int v = 0; v < VECTORS; v++) {
+                sums[v] += ((const vec *)weights.recurrent[i])[v] * state.hidden[i];
             }
         }
+        memcpy(gates, sums, sizeof gates);
         for (int g = 0; g < 3 * HIDDEN; g++) {
             gates[g] = 1 / (1 + expf(-gates[g]));
         }

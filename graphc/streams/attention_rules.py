@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ir.graph.graph import Graph, Node, Value
+from graphc.ir.graph.graph import Graph, Node, Value, input_class
 from graphc.ir.op import Trait
 from graphc.ops import dispatch
 from graphc.streams import basic_rules
@@ -28,7 +28,7 @@ _MASK_LENGTH = 512
 
 
 def is_positional(value: Value, known: dict[Value, bool]) -> bool:
-    """Check whether a value depends on positions only."""
+    """Check whether a value depends on positions and parameters only."""
     stack = [value]
     while stack:
         present = stack[-1]
@@ -40,9 +40,11 @@ def is_positional(value: Value, known: dict[Value, bool]) -> bool:
         if waiting:
             stack += waiting
             continue
+        if present.node.op.name == "input":
+            known[present] = input_class(present) != "input"
+            continue
         own = present.node.op.has(Trait.GENERATOR) or bool(operands)
-        pure = present.node.op.has(Trait.PURE) and present.node.op.name != "input"
-        known[present] = own and pure and all(known[v] for v in operands)
+        known[present] = own and present.node.op.has(Trait.PURE) and all(known[v] for v in operands)
     return known[value]
 
 
@@ -64,10 +66,19 @@ def masks_of(plan: Plan, graph: Graph) -> dict[Node, tuple[int, Value, bool]]:
 
 def hidden_pairs(plan: Plan, mask: Value, hides: bool, length: int) -> np.ndarray:
     """Return which samples (columns) each sample (row) does not see."""
-    array = numbers(mask, {plan.dimension: length})
+    return np.all(_hidden(plan, mask, hides, length), axis=0)
+
+
+def _hidden(plan: Plan, mask: Value, hides: bool, length: int) -> np.ndarray:
+    """Return hidden pairs for each head."""
+    array = numbers(plan, mask, length)
     array = array.reshape(-1, *array.shape[-2:])
-    hidden = (array if hides else ~array) if array.dtype == np.bool_ else array <= _LARGEST_SHOWN
-    return np.all(hidden, axis=0)
+    return (array if hides else ~array) if array.dtype == np.bool_ else array <= _LARGEST_SHOWN
+
+
+def _sees_nothing(plan: Plan, mask: tuple[int, Value, bool]) -> bool:
+    """Check whether a mask hides all samples from some sample."""
+    return bool(_hidden(plan, mask[1], mask[2], 64).all(axis=-1).any())
 
 
 def look_back(plan: Plan, graph: Graph) -> int | None:
@@ -94,12 +105,14 @@ def look_back(plan: Plan, graph: Graph) -> int | None:
 def pairs(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal]:
     """Rule for products of all pairs of samples: rows of this tick with those of the last samples."""
     attrs = plan.attrs(node)
+    if any(s.rows > 1 for s in signals):
+        raise plan.unsupported(node, "time is merged with dimensions before it")
     a, b = (plan.delayed(node, s, max(0, s.delay)) for s in signals)
     a, b = plan.aligned(node, [a, b])
     if a.block != b.block or (not attrs["transpose_b"] and b.axis != b.rank - 1):
         raise plan.unsupported(node, "a product of all pairs of samples")
     count = plan.window(node, a.block)
-    kept = plan.history(node, b, count - b.block)
+    kept = plan.history(node, plan.cleared(node, b, 0), count - b.block)
     slot = plan.add(lambda x, y: (dispatch.apply(node.op, (x, y), attrs),), (a.slot, kept))[0]
     rank = len(node.results[0].shape)
     shape = (*(plan.size(n) for n in node.results[0].shape[:-2]), a.block, count)
@@ -114,7 +127,7 @@ def weighted(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal]:
     if weights.hidden != 0 or attrs["transpose_a"] or attrs["transpose_b"] or values.axis != values.rank - 2:
         raise plan.whole(node, "it adds products of all samples")
     values = plan.delayed(node, values, weights.delay)
-    kept = plan.history(node, values, weights.shape[-1] - values.block)
+    kept = plan.history(node, plan.cleared(node, values, 0), weights.shape[-1] - values.block)
     slot = plan.add(lambda x, y: (dispatch.apply(node.op, (x, y), attrs),), (weights.slot, kept))[0]
     rank = len(node.results[0].shape)
     shape = resized([plan.size(n) for n in node.results[0].shape], rank - 2, weights.block)
@@ -147,6 +160,8 @@ def elementwise(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signa
         ready.append(signal)
     slot = run_op(plan, node, ready, plan.attrs(node))[0]
     hidden = _hidden_by_mask(node, signals, mask) if mask else _hidden_result(node, signals)
+    if mask and hidden == -np.inf and _sees_nothing(plan, mask):
+        raise plan.whole(node, "its mask hides all samples from some, which then see every one alike")
     shape = (*(plan.size(n) for n in node.results[0].shape[:-2]), first.block, first.shape[-1])
     least = max(s.least for s in signals if s.axis is not None)
     return [
@@ -177,7 +192,8 @@ def _tile(plan: Plan, node: Node, signal: Signal, like: Signal, mask: Any) -> Si
     A mask hides columns from before the start of the sequence, too.
     """
     block, count = like.block, like.shape[-1]
-    array = numbers(signal.value, {plan.dimension: plan.length_for(signal.value, 2 * count + 2 * block)})
+    longest = max(2 * _MASK_LENGTH, 2 * count + 2 * block)
+    array = numbers(plan, signal.value, plan.length_for(signal.value, longest))
     if not np.array_equal(array[..., :-1, :-1], array[..., 1:, 1:]):
         raise plan.unsupported(node, "a mask that depends on more than the distance of two samples")
     tile = np.ascontiguousarray(array[..., count : count + block, block : count + block])

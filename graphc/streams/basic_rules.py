@@ -68,8 +68,9 @@ def each_sample(
     found = []
     for index, (slot, value) in enumerate(zip(slots, node.results, strict=True)):
         shape = [plan.size(n) for n in value.shape]
-        shape[axis] = moving.block
+        shape[axis] = moving.block * moving.rows
         common = {"axis": axis, "block": moving.block, "delay": moving.delay, "prefix": prefixes[index], "least": least}
+        common["rows"] = moving.rows
         found.append(plan.result(node, slot, index, shape=tuple(shape), **common, **facts))
     return found
 
@@ -81,7 +82,11 @@ def elementwise(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signa
     if not axes:
         return latest(plan, node, signals)
     if len(axes) > 1 or any(s.latest for s in signals):
-        raise plan.unsupported(node, "operands with different dimensions of time")
+        latest_too = any(s.latest for s in signals)
+        different = (
+            "the last sample together with all samples" if latest_too else "operands with different dimensions of time"
+        )
+        raise plan.unsupported(node, different)
     positional = all(s.positional or s.axis is None for s in signals)
     if any(s.columns is not None for s in signals):
         raise AssertionError("the rule of attentions has these")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
+from math import gcd
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,12 @@ _RING_COST = 32
 
 
 class Indivisible(Exception):
-    """A block has to be a multiple of a number of samples."""
+    """A block has to be a multiple of ``factor`` samples: ticks have to be ``times`` as long."""
 
-    def __init__(self, factor: int, node: Node):
+    def __init__(self, factor: int, node: Node, block: int = 1):
         super().__init__(factor)
         self.factor = factor
+        self.times = factor // gcd(factor, block)
         self.node = node
 
 
@@ -60,7 +62,14 @@ class Step:
 class Plan:
     """Steps and states of a tick, and what the rules of ops need to add them."""
 
-    def __init__(self, graph: Graph, dimension: Dimension, length: int, ticks: int):
+    def __init__(
+        self,
+        graph: Graph,
+        dimension: Dimension,
+        length: int,
+        ticks: int,
+        apply_rule: Callable[[Plan, Node], None] = lambda *_: None,
+    ):
         self.graph = graph
         self.dimension = dimension
         self.sizes: Mapping[Dimension, int] = {dimension: length}
@@ -73,14 +82,22 @@ class Plan:
         """How many samples before it a sample sees at most in an attention; None for all of them."""
         self.longest: int | None = None
         """Number of samples that an attention over all earlier ones keeps."""
+        self.apply = apply_rule
+        """Adds the steps of a node to a plan."""
         self.steps: list[Step] = []
         self.slots = 0
+        self.refused: set[int] = set()
+        """Slots that cannot be computed."""
         self.signals: dict[Value, Signal] = {}
         self.read = {v for node in live_nodes(graph, graph.outputs) for v in node.operands} | {*graph.outputs}
         """Values that matter to the outputs."""
         self._names: dict[str, int] = {}
         self._counters: dict[int, int] = {}
         self._places: dict[tuple[int, int], int] = {}
+
+    def inside(self, body: Graph) -> Plan:
+        """Return an empty plan for the body of a loop."""
+        return Plan(body, self.dimension, self.sizes[self.dimension], self.ticks, self.apply)
 
     # ---- sizes
 
@@ -133,10 +150,15 @@ class Plan:
         """Return a result with the samples that need later input, and the op to blame."""
         if not result.positional and any(s.positional for s in signals):
             result = replace(result, positional=all(s.positional or s.constant is not None for s in signals))
+        if result.columns is None and len(self.axes(result.value)) > 1:
+            raise self.unsupported(node, "values of pairs of samples")
         if result.axis is None or result.positional:
             return result
         # What a stream has beyond the end of a sequence is not there when the next op looks at the sequence.
-        length, produced = self.size(result.value.shape[result.axis]), self.ticks * result.block
+        size = result.value.shape[result.axis]
+        if self.block_of(size) != result.block * result.rows:
+            raise self.unsupported(node, "it takes a share of the sequence, or repeats it")
+        length, produced = self.size(size) // result.rows, self.ticks * result.block
         least = max(result.least, produced - length)
         ahead = length - (produced - least)
         known = next((s.cause for s in signals if s.ahead > 0 and s.cause), node)
@@ -159,13 +181,20 @@ class Plan:
         """Append a step with ``count`` results, and return their slots."""
         writes = tuple([self.slot() for _ in range(count)])
         self.steps.append(Step(run, tuple(reads), writes, tuple(states)))
+        if not self.refused.isdisjoint(reads):
+            self.refused.update(writes)
         return [*writes]
 
     def refuse(self, error: StreamError) -> int:
         """Append a step that cannot run; the error is raised if its result is needed. Return its slot."""
         slot = self.slot()
         self.steps.append(Step(lambda *_: (), (), (slot,), (), error))
+        self.refused.add(slot)
         return slot
+
+    def runs(self, signals: Sequence[Signal]) -> bool:
+        """Check whether all signals can be computed."""
+        return self.refused.isdisjoint(s.slot for s in signals)
 
     def state(self, node: Node | None, kind: str, initial: np.ndarray) -> State:
         """Return a new state, named after the module of an op."""
@@ -272,12 +301,25 @@ class Plan:
         more = delay - signal.delay
         if more == 0 or signal.axis is None:
             return signal
-        if signal.columns is not None:
-            raise self.unsupported(node, "an attention whose rows are delayed")
+        if signal.columns is not None or more < 0:
+            raise self.unsupported(node, "an attention to samples that are computed later than its rows")
+        if signal.rows > 1:
+            return self._rows_delayed(node, signal, delay)
         axis, block = signal.axis, signal.block
         slot = self.samples(node, signal, np.arange(block) - more)
         prefix = None if delay >= 0 else signal.prefix[of_axis(axis, signal.rank, slice(0, -delay))]  # type: ignore[index]
         return replace(signal, slot=slot, delay=delay, prefix=prefix)
+
+    def _rows_delayed(self, node: Node, signal: Signal, delay: int) -> Signal:
+        """Return merged sequences with a larger delay."""
+        assert signal.axis is not None
+        slot = self.reshaped(signal.slot, signal.alone)
+        apart = replace(signal, slot=slot, shape=signal.alone, axis=signal.axis + 1, rows=1)
+        return replace(signal, slot=self.reshaped(self.delayed(node, apart, delay).slot, signal.shape), delay=delay)
+
+    def reshaped(self, slot: int, shape: tuple[int, ...]) -> int:
+        """Return the slot of a tensor in another shape."""
+        return self.add(lambda x: (apply("reshape", (x,), {"shape": shape}),), (slot,))[0]
 
     def aligned(self, node: Node, signals: Sequence[Signal], multiple: int = 1) -> list[Signal]:
         """Return signals with one delay, a multiple of a number of samples."""

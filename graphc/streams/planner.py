@@ -9,11 +9,12 @@ import numpy as np
 
 from graphc.base.errors import StreamError
 from graphc.base.records import dataclass
-from graphc.base.sizes.size import Dimension, at
+from graphc.base.sizes.assumptions import Assumption, format_relation
+from graphc.base.sizes.size import LARGEST, Dimension, at
 from graphc.ir.graph.graph import Graph, Node, Value, input_class, input_path
 from graphc.ir.graph.interpret import live_nodes
 from graphc.ir.op import Trait
-from graphc.streams import attention_rules, basic_rules, recurrent_rules, view_rules, window_rules
+from graphc.streams import attention_rules, basic_rules, positions, recurrent_rules, view_rules, window_rules
 from graphc.streams.basic_rules import Rule, still
 from graphc.streams.plan import LONG, Indivisible, Plan, Step
 from graphc.streams.signal import Signal, resized
@@ -21,6 +22,8 @@ from graphc.streams.signal import Signal, resized
 _LONGEST_TICK = 1 << 20
 _TICKS, _LENGTH = 64, 4096
 """Least number of ticks and of samples of the sequence at which sizes are compared."""
+_LARGEST_FACTOR = 12
+"""Largest number of ticks whose multiples are looked at."""
 RULES: dict[str, Rule] = {
     "transpose": view_rules.transpose,
     "flip": view_rules.flip,
@@ -67,7 +70,7 @@ def make_plan(graph: Graph, dimension: Dimension, step: int | None, lookahead: i
         try:
             return _attempt(graph, dimension, tick, lookahead, longest)
         except Indivisible as need:
-            if step is not None or tick * need.factor > _LONGEST_TICK:
+            if step is not None or tick * need.times > _LONGEST_TICK:
                 name = (
                     need.node.op.name
                     if not need.node.location.module
@@ -78,13 +81,11 @@ def make_plan(graph: Graph, dimension: Dimension, step: int | None, lookahead: i
                     origin=need.node.location.describe() or None,
                     remedy="pass a multiple, or step=None for the smallest step that fits",
                 ) from None
-            tick *= need.factor
+            tick *= need.times
 
 
 def _attempt(graph: Graph, dimension: Dimension, tick: int, lookahead: int, longest: int | None) -> Planned:
     plan = _plan_of(graph, dimension, tick)
-    plan.masks = attention_rules.masks_of(plan, graph)
-    plan.back = attention_rules.look_back(plan, graph)
     plan.longest = longest
     live, inputs = live_nodes(graph, graph.outputs), []
     for value in graph.inputs:
@@ -92,9 +93,12 @@ def _attempt(graph: Graph, dimension: Dimension, tick: int, lookahead: int, long
         plan.signals[value] = signal
         if input_class(value) == "input":
             inputs.append(signal)
+    plan.masks = attention_rules.masks_of(plan, graph)
+    plan.back = attention_rules.look_back(plan, graph)
     for node in graph.nodes():
         if node in live and node.op.name != "input":
             _apply(plan, node)
+    _needed(plan, [plan.signals[v].slot for v in graph.outputs])
     outputs = tuple(_output(plan, v, lookahead) for v in graph.outputs)
     steps = _needed(plan, [s.slot for s in outputs])
     return Planned(plan, steps, tuple(inputs), outputs, tick)
@@ -112,13 +116,39 @@ def _plan_of(graph: Graph, dimension: Dimension, tick: int) -> Plan:
             remedy=f"name the dimension of time in dims, as gc.Dim({dimension.name!r})",
         )
     (size,) = lengths.values()
+    if at(size, {dimension: dimension.high + 1}) <= LARGEST:
+        most = at(size, {dimension: dimension.high})
+        raise StreamError(f"a stream goes on, and the dimension has {most} samples at most", remedy="leave out its max")
     unit = at(size, {dimension: LONG}) // LONG
     if at(size, {dimension: LONG}) != unit * LONG:
         raise StreamError(f"a stream needs inputs whose length is a multiple of a dimension, not {size}")
     if tick % unit:
-        raise Indivisible(unit, graph.outputs[0].node)
+        raise Indivisible(unit, graph.outputs[0].node, tick)
+    _check_lengths(graph, dimension, tick // unit)
     ticks = max(_TICKS, -(-max(_LENGTH, 4 * unit * dimension.low) // tick))
-    return Plan(graph, dimension, ticks * tick // unit, ticks)
+    return Plan(graph, dimension, ticks * tick // unit, ticks, _apply)
+
+
+def _check_lengths(graph: Graph, dimension: Dimension, each: int) -> None:
+    """Check that the graph is the program for long sequences of any number of ticks of ``each`` units. Raise
+    Indivisible if it is for multiples of some, StreamError otherwise."""
+    worst: Assumption | None = None
+    for factor in range(1, _LARGEST_FACTOR + 1):
+        multiples = [max(_LENGTH, dimension.low) + n for n in range(2 * _LARGEST_FACTOR)]
+        lengths = [n * factor * each for n in (*multiples, dimension.high // (factor * each))]
+        broken = next((a for a in graph.assumptions for n in lengths if not a.holds({dimension: n})), None)
+        if broken is None:
+            if factor > 1:
+                raise Indivisible(factor, graph.outputs[0].node)
+            return
+        worst = worst or broken
+    assert worst is not None
+    relation = format_relation(worst.relation, worst.a, worst.b, worst.answer, "")
+    raise StreamError(
+        f"the model's program depends on the length of the sequence: this one is for {relation}",
+        origin=str(worst.place) or None,
+        remedy="leave out branches, tables and ops whose number of steps depends on the length",
+    )
 
 
 def _argument(plan: Plan, value: Value, tick: int) -> Signal:
@@ -139,7 +169,11 @@ def _apply(plan: Plan, node: Node) -> None:
     """Apply the rule of a node to the signals of its operands."""
     signals = [plan.signals[v] for v in node.operands]
     try:
-        found = _rule(plan, node, signals)(plan, node, signals)
+        _check_node(plan, node, signals)
+        rule = _rule(plan, node, signals)
+        if any(s.rows > 1 for s in signals):
+            _check_rows(plan, node, signals, rule)
+        found = rule(plan, node, signals)
     except StreamError as error:
         error.origin = error.origin or node.location.describe() or None
         raise
@@ -147,21 +181,79 @@ def _apply(plan: Plan, node: Node) -> None:
         plan.signals[value] = plan.judged(node, signals, signal)
 
 
+_OF_ROWS = (
+    basic_rules.elementwise,
+    basic_rules.reduction,
+    basic_rules.along_axis,
+    attention_rules.product,
+    basic_rules.rows,
+    view_rules.broadcast_to,
+    view_rules.reshape,
+    view_rules.transpose,
+)
+"""Rules that serve several sequences merged in one dimension."""
+
+
+def _check_rows(plan: Plan, node: Node, signals: Sequence[Signal], rule: Rule) -> None:
+    """Raise StreamError for an op that needs to tell merged sequences apart."""
+    tables = rule is window_rules.gather and signals[0].axis is None
+    images = rule in (window_rules.conv, window_rules.max_pool, window_rules.avg_pool) and signals[0].axis == 0
+    loops = rule is recurrent_rules.scan and all(s.axis != 0 for s in signals[node.attrs["carries"] :])
+    if not (rule in _OF_ROWS or tables or images or loops or _keeps_time(plan, node, signals[0], rule)):
+        raise plan.unsupported(node, "time is merged with dimensions before it")
+
+
+def _keeps_time(plan: Plan, node: Node, signal: Signal, rule: Rule) -> bool:
+    """Check whether a slice or concatenation goes along other dimensions than time."""
+    attrs, axis = plan.attrs(node), signal.axis
+    if axis is None:
+        return False
+    if rule is view_rules.concat:
+        return attrs["axis"] % signal.rank != axis
+    whole = 0, plan.size(signal.value.shape[axis]), 1
+    return rule is view_rules.slice_rule and tuple(attrs[n][axis] for n in ("starts", "stops", "steps")) == whole
+
+
 _OUTSIDE = (Trait.STATE_WRITE, Trait.EFFECT, Trait.RANDOM, Trait.HOST)
+
+
+def _check_node(plan: Plan, node: Node, signals: Sequence[Signal]) -> None:
+    """Raise StreamError for an op with effects, or with windows and steps of the length of the sequence."""
+    if any(map(node.op.has, _OUTSIDE)):
+        raise plan.unsupported(node, "it writes states, draws random numbers, or calls Python")
+    if not any(s.moves for s in signals):
+        return
+    for name, attr in node.attrs.items():
+        if name not in _LENGTHS and _is_long(plan, name, attr):
+            raise plan.whole(node, f"its {name} depends on the length of the sequence")
 
 
 def _rule(plan: Plan, node: Node, signals: Sequence[Signal]) -> Rule:
     """Return the rule for a node, whose operands have these signals."""
-    op = node.op
-    if any(map(op.has, _OUTSIDE)):
-        raise plan.unsupported(node, "it writes states, draws random numbers, or calls Python")
+    if all(s.positional or s.constant is not None for s in signals) and not plan.runs(signals):
+        repeated = positions.periodic(plan, node)
+        if repeated is not None:
+            return lambda *_: [repeated]
     if not any(s.moves for s in signals):
         return _still_rule(plan, node, signals)
-    if any(s.columns is not None for s in signals) or _pairs_positions(plan, node, signals):
+    if _pairs_positions(plan, node, signals):
+        return attention_rules.elementwise
+    if any(s.columns is not None for s in signals):
         return _attention_rule(plan, node)
     if all(s.latest for s in signals if s.moves):
         return view_rules.broadcast_to if any(map(plan.axes, node.results)) else basic_rules.latest
-    return RULES.get(op.name) or _by_traits(plan, node, signals)
+    return RULES.get(node.op.name) or _by_traits(plan, node, signals)
+
+
+_LENGTHS = ("shape", "starts", "stops", "high", "size", "length")
+"""Attributes that may depend on the length of the sequence."""
+
+
+def _is_long(plan: Plan, name: str, attr: Any) -> bool:
+    """Check whether an attribute depends on the length of the sequence; padding after it may."""
+    if name == "padding":
+        attr = [low for low, _ in attr]
+    return any(map(plan.depends, attr)) if isinstance(attr, (tuple, list)) else plan.depends(attr)
 
 
 def _still_rule(plan: Plan, node: Node, signals: Sequence[Signal]) -> Rule:
@@ -244,6 +336,8 @@ _POSITIONS: dict[str, Rule] = {
 def _output(plan: Plan, value: Value, lookahead: int) -> Signal:
     """Return an output's signal, whose samples before the start of the sequence are zeros."""
     signal = plan.signals[value]
+    if signal.columns is not None or signal.rows > 1:
+        raise plan.unsupported(value.node, "an output of pairs of samples, or of time merged with other dimensions")
     if signal.axis is None:
         return signal
     if signal.ahead > lookahead:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from graphc.base.sizes.size import at, is_size
 from graphc.ir.graph.graph import Node
+from graphc.ir.graph.interpret import bound_attrs
 from graphc.ops import dispatch
-from graphc.streams.basic_rules import along_axis
+from graphc.streams.basic_rules import along_axis, run_op
 from graphc.streams.plan import Plan, apply, constant, cut
+from graphc.streams.positions import pattern_of
 from graphc.streams.signal import Signal, resized
 
 
@@ -19,6 +23,9 @@ def scan(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal]:
     attrs = plan.attrs(node)
     carries, sequences = attrs["carries"], attrs["sequences"]
     first, over, shared = signals[:carries], signals[carries : carries + sequences], signals[carries + sequences :]
+    moving = [s for s in (*first, *over) if s.axis is not None]
+    if moving and all(s.axis for s in over if s.axis is not None) and all(s.axis is None for s in shared):
+        return _over_features(plan, node, signals, carries, sequences)
     if any(s.axis is not None for s in (*first, *shared)) or any(s.axis != 0 for s in over):
         raise plan.unsupported(node, "a loop that does not go along time")
     if attrs["reverse"]:
@@ -55,6 +62,59 @@ def scan(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal]:
             common = {"axis": 0, "block": block, "delay": over[0].delay, "least": least}
             found.append(plan.result(node, slot, index, shape=shape, **common))
     return found
+
+
+def _over_features(plan: Plan, node: Node, signals: Sequence[Signal], carries: int, sequences: int) -> list[Signal]:
+    """Rule for loops over another dimension, in which each sample goes through the loop by itself."""
+    over = next(s for s in signals[carries:] if s.axis is not None)
+    signals = [_repeated(plan, s, over) for s in signals]
+    signals = plan.aligned(node, [plan.delayed(node, s, max(0, s.delay)) if s.axis is not None else s for s in signals])
+    over = next(s for s in signals[carries:] if s.axis is not None)
+    body, inner = node.attrs["body"], plan.inside(node.attrs["body"])
+    for index, (value, signal) in enumerate(zip(body.inputs, signals, strict=True)):
+        facts: dict[str, Any] = {"value": value, "slot": inner.slot(), "constant": None, "positional": False}
+        if carries <= index < carries + sequences:
+            axis = None if signal.axis is None else signal.axis - 1
+            facts |= {"shape": signal.shape[1:], "axis": axis}
+        inner.signals[value] = replace(signal, delay=0, least=0, **facts)
+    for inside in body.nodes():
+        if inside.op.name != "input":
+            plan.apply(inner, inside)
+    results = [inner.signals[v] for v in body.outputs]
+    before = [inner.signals[v] for v in body.inputs[:carries]]
+    same = all(a.axis == b.axis and a.shape == b.shape for a, b in zip(results, before, strict=False))
+    timing = {(s.block, s.rows, s.delay) for s in results if s.axis is not None}
+    states = any(step.states for step in inner.steps)
+    if not (same and inner.runs(results) and timing <= {(over.block, over.rows, 0)}) or states:
+        raise plan.unsupported(node, "a loop over features that mixes samples")
+    attrs = dict(bound_attrs(node, {plan.dimension: _length_of(plan, node, inner)}))
+    slots = run_op(plan, node, signals, attrs)
+    found = []
+    for index, (slot, signal) in enumerate(zip(slots, results, strict=True)):
+        shape, axis = signal.shape, signal.axis
+        if index >= carries:
+            shape, axis = (plan.size(node.results[index].shape[0]), *shape), None if axis is None else axis + 1
+        found.append(replace(over, value=node.results[index], slot=slot, shape=shape, axis=axis))
+    return found
+
+
+def _repeated(plan: Plan, signal: Signal, like: Signal) -> Signal:
+    """Return a value that is the same at all positions for as many merged sequences as another signal has."""
+    if not signal.positional or signal.axis is None or signal.block != like.block * like.rows:
+        return signal
+    pattern = pattern_of(plan, signal.value, signal.axis, still=True)
+    if pattern is None or pattern.period > 1 or len(pattern.start) or pattern.tail:
+        return signal
+    return replace(signal, block=like.block, rows=like.rows)
+
+
+def _length_of(plan: Plan, node: Node, inner: Plan) -> int:
+    """Return the size of the dimension of time at which all values in a loop have the shapes of a tick."""
+    for length in range(1, 2 * max(max(s.shape, default=1) for s in inner.signals.values()) + 64):
+        sizes = {plan.dimension: length}
+        if all(tuple(at(n, sizes) if is_size(n) else n for n in v.shape) == s.shape for v, s in inner.signals.items()):
+            return length
+    raise plan.unsupported(node, "a loop over features whose sizes do not fit a tick")
 
 
 def _not_before_start(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal]:

@@ -39,6 +39,8 @@ class Signal:
     """Samples at the end of a sequence that no stream can compute when the last input has come: they need more."""
     cause: Node | None = field(default=None, compare=False)
     """The op that looks ahead, if any does."""
+    rows: int = 1
+    """Number of sequences that follow each other in the dimension of time, which an earlier one was merged with."""
     latest: bool = False
     """Whether the value belongs to the last sample of the tick, without a dimension of time."""
     columns: int | None = None
@@ -54,6 +56,13 @@ class Signal:
     def rank(self) -> int:
         """Number of dimensions."""
         return len(self.shape)
+
+    @property
+    def alone(self) -> tuple[int, ...]:
+        """Shape with the merged sequences in a dimension of their own, before time."""
+        if self.axis is None:
+            return self.shape
+        return (*self.shape[: self.axis], self.rows, self.block, *self.shape[self.axis + 1 :])
 
     @property
     def moves(self) -> bool:

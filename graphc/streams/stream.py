@@ -278,6 +278,7 @@ def stream(
         )
     traced = trace_sized(model, examples, keyword_examples, dims)
     graph = traced.graph
+    graph.assumptions = tuple(traced.assumptions.found.values())
     graph.bound = {a.value.node.attrs["path"]: a.tensor for a in traced.arguments}
     planned = make_plan(graph, _dimension(graph, dim), step, lookahead, memory)
     return Stream(StreamStep(planned, traced.structure, graph.bound), planned, model)

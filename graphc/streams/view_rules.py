@@ -40,7 +40,7 @@ def broadcast_to(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Sign
     def known(count: int) -> dict[str, Any]:
         return {"shape": resized(shape, axis, count)}
 
-    return each_sample(plan, node, signals, axis, known(signal.block), known)
+    return each_sample(plan, node, signals, axis, known(signal.block * signal.rows), known)
 
 
 def reshape(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal]:
@@ -54,9 +54,11 @@ def reshape(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal]:
     candidates = plan.axes(result)
     found = next((a for a in candidates if prod(new[:a]) == before), None)
     if found is None:
-        raise plan.unsupported(node, "a reshape that mixes samples with dimensions before them")
+        return [_rows(plan, node, signal, new, candidates)]
     if new[found] == length:
-        return each_sample(plan, node, signals, found, *_shapes(new, found, signal.block))
+        return each_sample(plan, node, signals, found, *_shapes(new, found, signal.block * signal.rows))
+    if signal.rows > 1:
+        raise plan.unsupported(node, "a reshape that mixes samples with dimensions before them")
     if new[found] % length == 0:
         return [_scaled(plan, node, signal, found, new, new[found] // length)]
     if length % new[found] == 0:
@@ -65,6 +67,22 @@ def reshape(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal]:
             raise plan.unsupported(node, "a reshape that mixes samples with other dimensions")
         return [_split(plan, node, signal, found, new, factor)]
     raise plan.unsupported(node, "a reshape that mixes samples with other dimensions")
+
+
+def _rows(plan: Plan, node: Node, signal: Signal, new: Sequence[int], candidates: Sequence[int]) -> Signal:
+    """Merge dimensions before time into it, or take them apart."""
+    axis = signal.axis
+    assert axis is not None
+    length = plan.size(signal.value.shape[axis]) // signal.rows
+    before = prod(signal.shape[:axis]) * signal.rows
+    for found in candidates:
+        first = prod(new[:found])
+        if before % first == 0 and new[found] == before // first * length:
+            signal, rows = plan.delayed(node, signal, max(0, signal.delay)), before // first
+            shape = resized(new, found, rows * signal.block)
+            slot = plan.reshaped(signal.slot, shape)
+            return replace(_renewed(plan, node, signal, slot, shape, found), rows=rows)
+    raise plan.unsupported(node, "a reshape that mixes samples with dimensions before them")
 
 
 def _shapes(shape: Sequence[int], axis: int, block: int) -> tuple[dict[str, Any], Any]:
@@ -77,7 +95,7 @@ def _shapes(shape: Sequence[int], axis: int, block: int) -> tuple[dict[str, Any]
 def _scaled(plan: Plan, node: Node, signal: Signal, axis: int, new: Sequence[int], factor: int) -> Signal:
     """Merge dimensions after time into it: ``factor`` samples for each."""
     shape = resized(new, axis, signal.block * factor)
-    slot = plan.add(lambda x: (apply("reshape", (x,), {"shape": shape}),), (signal.slot,))[0]
+    slot = plan.reshaped(signal.slot, shape)
     prefix = None if signal.prefix is None else signal.prefix.reshape(resized(new, axis, signal.known * factor))
     return replace(
         _renewed(plan, node, signal, slot, shape, axis),
@@ -91,10 +109,10 @@ def _scaled(plan: Plan, node: Node, signal: Signal, axis: int, new: Sequence[int
 def _split(plan: Plan, node: Node, signal: Signal, axis: int, new: Sequence[int], factor: int) -> Signal:
     """Make one sample of ``factor`` neighbours."""
     if signal.block % factor:
-        raise Indivisible(factor, node)
+        raise Indivisible(factor, node, signal.block)
     signal = plan.delayed(node, signal, -(-signal.delay // factor) * factor)
     shape = resized(new, axis, signal.block // factor)
-    slot = plan.add(lambda x: (apply("reshape", (x,), {"shape": shape}),), (signal.slot,))[0]
+    slot = plan.reshaped(signal.slot, shape)
     prefix = None if signal.prefix is None else signal.prefix.reshape(resized(new, axis, signal.known // factor))
     return replace(
         _renewed(plan, node, signal, slot, shape, axis),
@@ -127,7 +145,7 @@ def slice_rule(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal
         return [_last(plan, node, signal, attrs, length)]
     if not plan.axes(node.results[0]):
         raise plan.unsupported(node, f"it takes the samples {start} to {stop - 1} alone")
-    signal = each_sample(plan, node, signals, axis, known(signal.block), known)[0]
+    signal = each_sample(plan, node, signals, axis, known(signal.block * signal.rows), known)[0]
     return [strided(plan, node, dropped(node, signal, start), step)]
 
 
@@ -174,10 +192,9 @@ def strided(plan: Plan, node: Node, signal: Signal, step: int) -> Signal:
     axis = signal.axis
     assert axis is not None
     if signal.block % step:
-        raise Indivisible(step, node)
-    signal = plan.delayed(node, signal, -(-signal.delay // step) * step)
-    block = signal.block
-    slot = plan.add(lambda x: (cut(x, axis, 0, block, step),), (signal.slot,))[0]
+        raise Indivisible(step, node, signal.block)
+    block, first = signal.block, signal.delay % step
+    slot = plan.add(lambda x: (cut(x, axis, first, block, step),), (signal.slot,))[0]
     prefix = None
     if signal.prefix is not None:
         prefix = signal.prefix[of_axis(axis, signal.rank, slice(0, None, step))]
@@ -188,7 +205,7 @@ def strided(plan: Plan, node: Node, signal: Signal, step: int) -> Signal:
         block=block // step,
         delay=signal.delay // step,
         prefix=prefix,
-        least=-(-signal.least // step),
+        least=signal.least // step,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from graphc.base.records import dataclass
 from graphc.ir.graph.graph import Node
 from graphc.ops import dispatch
 from graphc.streams.basic_rules import each_sample, latest
-from graphc.streams.plan import Indivisible, Plan, apply, cut
+from graphc.streams.plan import Indivisible, Plan, apply, constant, cut
 from graphc.streams.positions import Pattern, pattern_of
 from graphc.streams.signal import Signal, of_axis, resized
 from graphc.streams.view_rules import dropped, padded
@@ -58,7 +59,7 @@ def windowed(plan: Plan, node: Node, signals: Sequence[Signal], window: Window) 
     axis, stride, reach = signal.axis, window.stride, window.reach
     assert axis is not None
     if signal.block % stride:
-        raise Indivisible(stride, node)
+        raise Indivisible(stride, node, signal.block)
     delay = -((-signal.delay - reach) // stride) - 1
     first = signal.delay - stride * delay
     block = signal.block // stride
@@ -195,7 +196,7 @@ def gather(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal]:
         if indices.positional or indices.constant is not None:
             raise plan.unsupported(node, "it takes single samples of the sequence")
         raise plan.whole(node, "it reads samples at positions that it computes")
-    pattern = pattern_of(plan, indices)
+    pattern = pattern_of(plan, indices.value, indices.axis)
     if pattern is None:
         raise plan.whole(node, "it reads samples in no regular pattern")
     return [_by_pattern(plan, node, x, indices, at, pattern)]
@@ -203,33 +204,68 @@ def gather(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal]:
 
 def _by_pattern(plan: Plan, node: Node, x: Signal, indices: Signal, at: int, pattern: Pattern) -> Signal:
     """Read samples in a pattern that repeats: ``period`` results for ``shift`` samples."""
-    if x.block % pattern.shift:
-        raise Indivisible(pattern.shift, node)
+    shift = int(pattern.shift)
+    if x.block % shift:
+        raise Indivisible(shift, node, x.block)
     assert indices.axis is not None
-    axis, block = at + indices.axis, x.block // pattern.shift * pattern.period
-    reads = pattern.last  # last sample that result t needs, for t in one period
-    # Result t is ready once sample reads(t) has come: the smallest delay with reads(t) <= t's tick.
-    delay = max(_ready(t, int(reads[t]), pattern, x.delay) for t in range(pattern.period))
-    first = -delay
-    rows = np.stack([pattern.at(first + i) for i in range(block)])
-    own, local = {"axis": at}, np.moveaxis(rows + x.delay, 0, indices.axis)
-    slot = plan.samples(node, x, local.reshape(-1))
-    blocks = (*x.shape[:at], *local.shape, *x.shape[at + 1 :])
-    slot = plan.add(lambda samples: (apply("reshape", (samples,), {"shape": blocks}),), (slot,))[0]
+    axis, block = at + indices.axis, x.block // shift * pattern.period
+    delay = _ready(pattern, x.delay)
+    rows = np.stack([pattern.regular(i - delay) for i in range(block)]).astype(np.int64)
+    past = max(0, -x.delay - int(rows.min()), *(_far(t, pattern, x, block, delay) for t in range(len(pattern.start))))
     shape = resized([plan.size(n) for n in node.results[0].shape], axis, block)
+    result, local = Signal(node.results[0], -1, shape, axis, block, delay), np.moveaxis(rows + x.delay, 0, indices.axis)
+    if len(pattern.start):
+        numbers = _at_start(plan, x, result, pattern, local + past, indices.axis, past)
+        read = lambda samples, at_tick: (apply("gather", (samples, at_tick), {"axis": at}),)  # noqa: E731
+        slot = plan.add(read, (plan.history(node, x, past), numbers))[0]
+    else:
+        blocks = (*x.shape[:at], *local.shape, *x.shape[at + 1 :])
+        slot = plan.reshaped(plan.samples(node, x, local.reshape(-1)), blocks)
     prefix = None
     if delay < 0:
         assert x.prefix is not None
         known = np.moveaxis(np.stack([pattern.at(t) for t in range(-delay)]), 0, indices.axis)
-        prefix = node.op.evaluate([x.prefix, known], own)[0]
-    least = max(_ready(t, int(reads[t]), pattern, x.least) for t in range(pattern.period))
-    return Signal(node.results[0], slot, shape, axis, block, delay, prefix, least)
+        prefix = node.op.evaluate([x.prefix, known.astype(np.int64)], {"axis": at})[0]
+    beyond = pattern.tail - plan.size(node.results[0].shape[axis]) + plan.ticks * block
+    return replace(result, slot=slot, prefix=prefix, least=max(_ready(pattern, x.least), beyond))
 
 
-def _ready(t: int, last: int, pattern: Pattern, delay: int) -> int:
-    """Return the smallest delay at which result ``t`` of a period, which needs sample ``last``, is in no tick before
-    that sample. NOTE: a tick of one period is compared; blocks of several periods only add samples."""
-    # Sample `last` is in period p of x if p * shift - delay <= last < (p + 1) * shift - delay.
-    period = (last + delay) // pattern.shift
-    # Result t is in that period or a later one of the results if t + d >= period * pattern.period.
-    return period * pattern.period - t
+def _ready(pattern: Pattern, delay: int) -> int:
+    """Return the smallest delay of the results with which none is in a tick before the samples that it needs, if those
+    have a delay. NOTE: a tick of one period is compared; blocks of several periods only add samples."""
+    rows = [*enumerate(pattern.start), *((t, pattern.regular(t)) for t in range(pattern.period))]
+    # Sample `last` is in period p of x if p * shift - delay <= last < (p + 1) * shift - delay, and result t is in that
+    # period or a later one of the results if t + result's delay >= p * pattern.period.
+    return max((int(row.max()) + delay) // int(pattern.shift) * pattern.period - t for t, row in rows)
+
+
+def _far(t: int, pattern: Pattern, x: Signal, block: int, delay: int) -> int:
+    """Return how many samples before its tick a result at the start needs."""
+    return (t + delay) // block * x.block - x.delay - int(pattern.start[t].min())
+
+
+def _at_start(plan: Plan, x: Signal, result: Signal, pattern: Pattern, local: np.ndarray, axis: int, past: int) -> int:
+    """Return the slot of positions in the samples kept, where those of the first results follow no pattern."""
+    count, block = len(pattern.start), result.block
+    table = pattern.start.astype(np.int64)
+    numbers = np.arange(block, dtype=np.int64)
+    shape = tuple(block if i == axis else 1 for i in range(local.ndim))
+
+    def run(first: Any, first_sample: Any) -> Sequence[Any]:
+        number = apply("add", (constant(numbers), first), {})
+        nearest = apply("clamp", (number, constant(np.asarray(0)), constant(np.asarray(count - 1))), {})
+        early = apply("gather", (constant(table), nearest), {"axis": 0})
+        if axis:
+            early = apply("transpose", (early,), {"permutation": _moved(local.ndim, axis)})
+        offset = apply("sub", (constant(np.asarray(past)), first_sample), {})
+        starts = apply("eq", (number, nearest), {})
+        starts = apply("reshape", (starts,), {"shape": shape})
+        return (apply("where", (starts, apply("add", (early, offset), {}), constant(local)), {}),)
+
+    return plan.add(run, (plan.start(result), plan.start(x)))[0]
+
+
+def _moved(rank: int, axis: int) -> tuple[int, ...]:
+    """Return the permutation that moves the first dimension to another place."""
+    others = [*range(1, rank)]
+    return (*others[:axis], 0, *others[axis:])

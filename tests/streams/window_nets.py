@@ -307,3 +307,11 @@ def spectrum_with_gain() -> Case:
         return gc.view_as_real(frames * (0.5 + 0.1j))
 
     return Case(forward, ((1, TIME),))
+
+
+@net
+def long_dilation() -> Case:
+    """Few samples of a long window."""
+    return Case(
+        nn.Sequential(CausalConv(2, 3, 3, dilation=40), nn.Tanh(), CausalConv(3, 2, 2, dilation=50)), WAVE, length=256
+    )

@@ -18,6 +18,7 @@ import pytest
 import graphc as gc
 from graphc import nn
 from graphc.cli.main import COMMANDS, load_command, main
+from graphc.cli.streaming import write
 from tests.cli.conftest import Graphc
 from tests.cli.field_check import mismatches
 
@@ -65,6 +66,7 @@ def universe(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(folder / "net.gcm", folder / name)
     _write_images(folder)
     _write_foreign(folder)
+    _write_stream(folder)
     figures = {name: 1e-5 for name in ("p50", "p90", "p99")} | {"throughput": 1e5}
     (folder / "before.json").write_text(json.dumps({"call": figures}))
     return folder
@@ -77,6 +79,12 @@ def _write_images(folder: Path) -> None:
         (folder / "digits").mkdir()
         for path in (folder / "digit.png", folder / "digits" / "a.png", folder / "digits" / "b.png"):
             image.fromarray(pixels).save(path)
+
+
+def _write_stream(folder: Path) -> None:
+    stream = gc.stream(nn.Conv1d(1, 1, 3), gc.zeros(1, 1, 64), dim=2, step=64)
+    gc.export(stream.module, *stream.examples(), path=folder / "denoiser.gcm")
+    write(folder / "noisy.wav", np.random.default_rng(0).standard_normal(640).astype(np.float32) / 8, 48000)
 
 
 def _write_foreign(folder: Path) -> None:

@@ -365,7 +365,7 @@ NOT_CALLED = {
     "summary", "graphc.trace", "quantize", "quantization_report",
     "Dim", "assert_true", "opaque", "checkpoint", "checkpoint_sequential",
     "compare", "cond", "load_case", "replay", "switch", "while_loop", "fori_loop", "associative_scan",
-    "build_library", "selftest",
+    "build_library", "selftest", "stream",
     "value_and_grad", "vjp", "vmap", "multi_head_attention_forward",
 }  # fmt: skip
 """Public names that this net does not call, with the reason."""

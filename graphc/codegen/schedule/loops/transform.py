@@ -199,6 +199,9 @@ def interleave(body: tuple[Stmt, ...], most: int, names: Names) -> tuple[Stmt, .
         extent = loop.axis.extent
         if not is_leaf(loop) or loop.kind != "reduce" or loop.until or is_size(extent):
             return None
+        # A sum with weights may end after the last one that is not zero: it reads nothing behind.
+        if any(isinstance(s, Let) and s.op == "weigh" for s in loop.body):
+            return None
         chains = next((n for n in range(most, 1, -1) if extent % n == 0), 1)
         if chains == 1:
             return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphc.base.dtypes import float32
+from graphc.base.dtypes import DType, float32, int32
 from graphc.codegen.machine.target import Target, in_strict_order, target_named
 from graphc.codegen.schedule.pipeline import schedule_program
 from graphc.ir.graph.graph import Graph
@@ -16,11 +16,11 @@ from tests.codegen.sized import check_schedule
 from tests.native import lowered
 
 
-def product(rows: int, depth: int, columns: int) -> Program:
+def product(rows: int, depth: int, columns: int, dtype: DType = float32) -> Program:
     graph = Graph("product")
     with use(GraphDispatcher(graph)):
-        x = graph.add_input(TensorType(float32, (rows, depth)), "x")
-        w = graph.add_input(TensorType(float32, (depth, columns)), "w")
+        x = graph.add_input(TensorType(dtype, (rows, depth)), "x")
+        w = graph.add_input(TensorType(dtype, (depth, columns)), "w")
         graph.set_outputs([matmul(x, w)])
     return lowered(graph)
 
@@ -38,8 +38,8 @@ def copies_of_sums(body: tuple[Stmt, ...], inside: bool = False) -> set[int]:
     return found
 
 
-def copies(target: Target, rows: int, depth: int, columns: int) -> set[int]:
-    scheduled = schedule_program(product(rows, depth, columns), target)
+def copies(target: Target, rows: int, depth: int, columns: int, dtype: DType = float32) -> set[int]:
+    scheduled = schedule_program(product(rows, depth, columns, dtype), target)
     return set().union(*(copies_of_sums(kernel.body) for kernel in scheduled.kernels))
 
 
@@ -59,3 +59,7 @@ def test_the_sums_are_right(depth: int, target: str):
 
 def test_strict_order_keeps_one_sum():
     assert copies(in_strict_order(target_named("avx512")), 1, 48, 16) == set()
+
+
+def test_sums_of_integers_stay_one():
+    assert copies(target_named("avx512"), 1, 48, 16, int32) == set()

@@ -136,6 +136,10 @@ class Reader(Protocol):
         """Return the effects of a function's instructions. ``labels`` are the labels of the function."""
         ...
 
+    def reads(self, line: Line, register: str) -> bool:
+        """Check whether an instruction may read a register."""
+        ...
+
 
 class LineReader:
     """Decoder of instructions whose effects do not depend on the ones before."""
@@ -149,6 +153,10 @@ class LineReader:
     def steps(self, lines: Sequence[Line], labels: frozenset[str]) -> tuple[InstructionEffects, ...]:
         """Return the effects of a function's instructions."""
         return tuple(self.step(line, labels) for line in lines)
+
+    def reads(self, line: Line, register: str) -> bool:
+        """Check whether an instruction may read a register: without a rule of the processor, each may."""
+        return True
 
 
 OPPOSITE = {

@@ -137,7 +137,7 @@ def frame_of(values: Values) -> Frame:
                 below = here + (values.machine.return_bytes if step.kind == "call" else 0)
                 calls.append(CallSite(number, step.target, below))
                 touched = max(touched, below if step.kind == "call" else 0)
-            written = max(_written(values, step, state), default=0)
+            written = max([*_written(values, step, state), *values.exposed(number, state)], default=0)
             reserved, touched = max(reserved, here, written), max(touched, written)
         if span := values.flow.span(block):
             reserved = max(reserved, _pointer(values, state, span[-1]))

@@ -6,6 +6,8 @@ register at entry, an unknown result of an instruction, or a join of several pat
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import field
 from typing import Any
@@ -32,6 +34,7 @@ WIDENING_LIMIT = 300
 """Visits of a block before a join widens to unknown."""
 VECTOR = 64
 """Bytes of the longest store of a vector."""
+_WORDS, _MEMORY, _OFFSET = re.compile(r"\w+"), re.compile(r"[\[(]"), re.compile(r"-?\d+(?=\()")
 
 
 @dataclass
@@ -52,14 +55,18 @@ class Values:
     flow: Flow
     machine: Reader
     escaped: bool = False
-    """Whether another register than stack and frame pointer holds a stack address. Any store may then change the
-    stack."""
+    """Whether another register than stack and frame pointer holds a stack address, and not only temporarily. Any store
+    may then change the stack."""
+    naming: frozenset[int] = frozenset()
+    """Numbers of the instructions that name the stack or frame pointer."""
     entering: dict[int, State] = field(default_factory=dict)
     """State before each reachable block."""
     leaving: dict[int, State] = field(default_factory=dict)
 
     def find(self) -> Values:
         """Analyze the blocks until nothing changes."""
+        lines = enumerate(self.flow.function.lines)
+        self.naming = frozenset(n for n, line in lines if any(map(self._named_pointers, line.operands)))
         while True:
             before = self.escaped
             self._run()
@@ -116,13 +123,16 @@ class Values:
 
     def _apply(self, number: int, step: InstructionEffects, state: State) -> None:
         flags = self._flags(step, state)
+        self.escaped |= bool(self.exposed(number, state))
         for i, (location, expression) in enumerate(step.moves):
             value = self.value(expression, state, (number, i))
             if isinstance(location, MemorySlot):
+                self.escaped |= is_on_stack(value)
                 self._store(self.address(location, state), value, state, number)
             else:
                 own = location in (self.machine.stack_pointer, self.machine.frame_pointer)
-                self.escaped |= not own and is_on_stack(value)
+                if is_on_stack(value) and not own and not self.escaped:
+                    self.escaped = not self._is_temporary(number, location)
                 state.values[location] = value
         for slot in step.stores:
             self._store(self.address(slot, state), None, state, number)
@@ -133,6 +143,46 @@ class Values:
             state.values[register] = (("unknown", number, register), 0)
         if step.compares is not None or not step.keeps_flags:
             state.values[FLAGS] = flags
+
+    def exposed(self, number: int, state: State) -> list[int]:
+        """Return the depths of stack addresses to which an instruction adds an unknown number, to store there or to
+        keep the sum in a register."""
+        depths = list[int]()
+        if number not in self.naming:
+            return depths
+        line, step = self.flow.function.lines[number], self.flow.steps[number]
+        unknown = [e for where, e in step.moves if isinstance(where, str) and self.value(e, state, None) is None]
+        for operand in line.operands:
+            is_sum = not _MEMORY.search(operand) or line.mnemonic.startswith("lea")
+            if not step.stores_somewhere and not (is_sum and unknown):
+                continue
+            offset = _OFFSET.match(operand)
+            pointers = [self._register(name, state) for name in self._named_pointers(operand)]
+            depths += [depth(p) - (int(offset[0]) if offset else 0) for p in pointers if is_on_stack(p)]
+        return depths
+
+    def _named_pointers(self, operand: str) -> set[str]:
+        return {self.machine.stack_pointer, self.machine.frame_pointer}.intersection(_WORDS.findall(operand))
+
+    def _is_temporary(self, number: int, register: str) -> bool:
+        """Check whether a stack address that an instruction puts into a register is only the base of words at constant
+        offsets in the same block, and every path overwrites the register before another instruction reads it."""
+        flow = self.flow
+        block = bisect_right(flow.starts, number) - 1
+        own = range(number + 1, flow.span(block).stop)
+        visited, pending = set[int](), [(block, own)]
+        while pending:
+            block, span = pending.pop()
+            for i in span:
+                step, is_read = flow.steps[i], self.machine.reads(flow.function.lines[i], register)
+                if step.kind in ("call", "tail") or (is_read and not _is_followed(step, register, span is own)):
+                    return False
+                if any(location == register for location, _ in step.moves):
+                    break
+            else:
+                pending += [(b, flow.span(b)) for b in flow.after[block] if b not in visited]
+                visited.update(flow.after[block])
+        return True
 
     def _all(self, state: State) -> list[str]:
         preserved = {self.machine.stack_pointer, FLAGS}
@@ -199,6 +249,14 @@ class Values:
                 state.values[key] = (("lost", key, number), 0)
         if value is not None and is_on_stack(address):
             state.values[address] = value
+
+
+def _is_followed(step: InstructionEffects, register: str, as_base: bool) -> bool:
+    """Check whether an instruction's moves tell all that it does, and read a register only ``as_base`` of words."""
+    sources = [expression.location if isinstance(expression, Sum) else register for _, expression in step.moves]
+    slots = [x for x in (*sources, *(location for location, _ in step.moves)) if isinstance(x, MemorySlot)]
+    others = step.unknown or step.stores or step.stores_somewhere or step.forgets_all or not step.moves
+    return not others and register not in sources and (as_base or register not in [slot.base for slot in slots])
 
 
 def _signed(number: int) -> int:

@@ -54,6 +54,7 @@ _ONE_RESULT = re.compile(
 )
 """Instructions that change nothing but their first operand and the flags."""
 _REGISTER = re.compile(r"^(r1?\d|sp|lr|pc)$")
+_WORDS = re.compile(r"\w+")
 _VECTOR = re.compile(r"^[sdq]\d+$")
 _MEMORY = re.compile(r"^\[(\w+)(?:,\s*(.+))?\]$")
 _LOAD_STORE = re.compile(r"^v?(ld|st)r(d|s?[bh])?$")
@@ -92,6 +93,15 @@ class Thumb:
             effects += [_perhaps(step, _condition(x), returns) for x, step in zip(inner, block, strict=True)]
             position += 1 + count
         return tuple(effects)
+
+    def reads(self, line: Line, register: str) -> bool:
+        """Check whether an instruction may read a register. Loads only write their first operand, and so do
+        instructions with three operands or more, except those that change some of its bits."""
+        name, operands = line.mnemonic.partition(".")[0], line.operands
+        is_load = _LOAD_STORE.match(name) and "ld" in name
+        if is_load or (_ONE_RESULT.match(name) and len(operands) > 2 and not name.startswith("bf")):
+            operands = operands[1:]
+        return any(register in _WORDS.findall(operand) for operand in operands)
 
     def step(self, line: Line, labels: frozenset[str]) -> InstructionEffects:
         name, operands = line.mnemonic.partition(".")[0], line.operands
@@ -276,8 +286,6 @@ def _access(name: str, operands: Sequence[str]) -> InstructionEffects:
         base, offset = (memory[1], _number(memory[2]) if memory[2] else 0) if memory else ("", None)
         slot = MemorySlot(base, offset) if offset is not None and base != "pc" else None
         after = _number(behind[0]) if behind else offset if before else 0
-        if slot is None and base == "sp":
-            moves.append(("address", Sum("sp")))  # an unknown part of the stack
         if before or behind:
             update = (base, None if after is None else Sum(base, after))
             if before:

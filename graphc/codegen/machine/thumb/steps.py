@@ -88,9 +88,10 @@ class Thumb:
             count = len(line.mnemonic) - 1 if _THEN.match(line.mnemonic) else 0
             inner = lines[position + 1 : position + 1 + count]
             block = [self.step(_unconditional(x), labels) for x in inner]
-            returns = bool(block) and block[-1].kind == "return"
+            conditions = [_condition(x) for x in inner]
+            return_if = conditions[-1] if block and block[-1].kind == "return" else None
             effects.append(self.step(line, labels))
-            effects += [_perhaps(step, _condition(x), returns) for x, step in zip(inner, block, strict=True)]
+            effects += [_perhaps(step, c, c == return_if) for step, c in zip(block, conditions, strict=True)]
             position += 1 + count
         return tuple(effects)
 

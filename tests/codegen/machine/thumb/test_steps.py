@@ -150,6 +150,10 @@ def test_an_instruction_under_a_condition_may_do_nothing():
     assert steps("ite mi; vldrmi s4, [r3, #4]; vmovpl.f32 s4, s0; movs r0, #3")[-1].moves == (("r0", Sum(None, 3)),)
 
 
+def test_the_other_condition_of_a_block_with_a_return_changes_registers():
+    assert steps("ite ne; movne r4, #0; popeq {r4, pc}")[1].moves == (("r4", None),)
+
+
 def test_a_return_under_a_condition_takes_nothing_from_the_code_after_it():
     free, leave, after = steps("itt hs; addhs sp, #8; pophs.w {r4, pc}; movs r0, #3")[1:]
     assert free.moves == () and after.moves == (("r0", Sum(None, 3)),)

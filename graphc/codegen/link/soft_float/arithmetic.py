@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from graphc.codegen.link.soft_float.blocks import (
+    BY_MAGNITUDE,
     COUNT,
+    EXACT_OR_NAN,
     FACTORS,
     OPERANDS,
     ROUND,
@@ -22,9 +24,9 @@ _SUM = (
   %by = xor {t} %of_y, {flip}
   %ax = and {t} %bx, {magnitude}
   %ay = and {t} %by, {magnitude}
-  %swaps = icmp ugt {t} %ay, %ax
-  %a = select i1 %swaps, {t} %ay, {t} %ax
-  %b = select i1 %swaps, {t} %ax, {t} %ay
+"""
+    + BY_MAGNITUDE
+    + """\
   %of_a = select i1 %swaps, {t} %by, {t} %bx
   %sign = and {t} %of_a, {sign_bit}
   %signs = xor {t} %bx, %by
@@ -110,9 +112,9 @@ _PRODUCT = (
   %m = or {t} %moved, %sticky
   br label %round
 special:
-  %swaps = icmp ugt {t} %ay, %ax
-  %a = select i1 %swaps, {t} %ay, {t} %ax
-  %b = select i1 %swaps, {t} %ax, {t} %ay
+"""
+    + BY_MAGNITUDE
+    + """\
   %no_number = icmp ugt {t} %a, {infinity}
   %endless = icmp eq {t} %a, {infinity}
   %zero = icmp eq {t} %b, 0
@@ -379,9 +381,9 @@ finish:
   br label %round
 special:
   ; A product that is 0, infinite or no number, and a term of any kind.
-  %swaps = icmp ugt {t} %ay, %ax
-  %a = select i1 %swaps, {t} %ay, {t} %ax
-  %b = select i1 %swaps, {t} %ax, {t} %ay
+"""
+    + BY_MAGNITUDE
+    + """\
   %no_factor = icmp ugt {t} %a, {infinity}
   %no_z = icmp ugt {t} %az, {infinity}
   %endless = icmp eq {t} %a, {infinity}
@@ -400,11 +402,9 @@ special:
   %zeros = and {t} %sign, %bz
   %of_term = select i1 %zero_z, {t} %zeros, {t} %bz
   %exact = select i1 %endless, {t} %infinite, {t} %of_term
-  %special.bits = select i1 %invalid, {t} {nan}, {t} %exact
-  %special.r = bitcast {t} %special.bits to {kind}
-  ret {kind} %special.r
-round:
 """
+    + EXACT_OR_NAN
+    + "round:\n"
     + ROUND.replace("%sign,", "%sign.0,").replace("%sign\n", "%sign.0\n")
 )
 _COMPARE = """\

@@ -194,13 +194,26 @@ WHOLE_PRODUCT = """\
   %exponents = add {t} %ex, %ey
   %ep = sub {t} %exponents, {below_bias}
 """
-SPECIAL = """\
-  %with_zero = select i1 %endless, {t} {infinity}, {t} 0
-  %exact = or {t} %with_zero, %sign
+BY_MAGNITUDE = """\
+  %swaps = icmp ugt {t} %ay, %ax
+  %a = select i1 %swaps, {t} %ay, {t} %ax
+  %b = select i1 %swaps, {t} %ax, {t} %ay
+"""
+"""The larger and the smaller operand, without their signs."""
+EXACT_OR_NAN = """\
   %special.bits = select i1 %invalid, {t} {nan}, {t} %exact
   %special.r = bitcast {t} %special.bits to {kind}
   ret {kind} %special.r
 """
+"""End of a block: NaN where the operation is ``%invalid``, else the bits ``%exact``."""
+SPECIAL = (
+    """\
+  %with_zero = select i1 %endless, {t} {infinity}, {t} 0
+  %exact = or {t} %with_zero, %sign
+"""
+    + EXACT_OR_NAN
+)
+"""The same for results that are infinite where ``%endless``, else 0."""
 
 
 def function(name: str, result: str, arguments: str, body: str, before: str = "") -> dict[str, str]:

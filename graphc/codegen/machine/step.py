@@ -159,6 +159,11 @@ class LineReader:
         return True
 
 
+def signed_word(number: int) -> int:
+    """Return the number from -2**31 to 2**31 - 1 with the same lower 32 bits."""
+    return (number + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
 OPPOSITE = {
     **{"ne": "eq", "eq": "ne", "lt": "ge", "ge": "lt", "le": "gt", "gt": "le"},
     **{"ult": "uge", "uge": "ult", "ule": "ugt", "ugt": "ule"},

@@ -23,6 +23,7 @@ from graphc.codegen.machine.step import (
     Reader,
     Sum,
     UpperHalf,
+    signed_word,
 )
 from graphc.codegen.proof.flow import Flow
 
@@ -218,7 +219,7 @@ class Values:
         if isinstance(expression, UpperHalf):
             operand = self._content(expression.location, state)
             if operand is not None and operand[0] is None:
-                return None, _signed(expression.number << 16 | operand[1] & 0xFFFF)
+                return None, signed_word(expression.number << 16 | operand[1] & 0xFFFF)
         return None if origin is None else (("unknown", *origin), 0)
 
     def _content(self, location: Location, state: State) -> Any:
@@ -257,10 +258,6 @@ def _is_followed(step: InstructionEffects, register: str, as_base: bool) -> bool
     slots = [x for x in (*sources, *(location for location, _ in step.moves)) if isinstance(x, MemorySlot)]
     others = step.unknown or step.stores or step.stores_somewhere or step.forgets_all or not step.moves
     return not others and register not in sources and (as_base or register not in [slot.base for slot in slots])
-
-
-def _signed(number: int) -> int:
-    return (number + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
 def is_on_stack(value: Any) -> bool:

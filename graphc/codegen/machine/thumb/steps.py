@@ -21,6 +21,7 @@ from graphc.codegen.machine.step import (
     MemorySlot,
     Sum,
     UpperHalf,
+    signed_word,
 )
 
 _WORD = 4
@@ -186,14 +187,9 @@ def _register(text: str) -> str | None:
     return text if _REGISTER.match(text) else None
 
 
-def _signed(number: int) -> int:
-    """Return the number from -2**31 to 2**31 - 1 with the same 32 bits."""
-    return (number + (1 << 31)) % (1 << 32) - (1 << 31)
-
-
 def _number(text: str) -> int | None:
     try:
-        return _signed(int(text.removeprefix("#"), 0)) if text.startswith("#") else None
+        return signed_word(int(text.removeprefix("#"), 0)) if text.startswith("#") else None
     except ValueError:
         return None
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from graphc.c_library.sections import fill
 from graphc.c_library.system import Linking, System
 from graphc.codegen.link.archive import write_archive
 from graphc.codegen.link.elf32 import read_contents
+from graphc.codegen.link.fill import fill_section
 from graphc.compiler.linking import builtins_for
 
 
@@ -47,6 +47,6 @@ SYSTEM = System(
     library=".a",
     link=_link,
     code_bytes=lambda code: read_contents(code).code_bytes,
-    fill=fill,
+    fill=fill_section,
     no_beside="a microcontroller has no files to map weights from",
 )

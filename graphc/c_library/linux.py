@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from graphc.c_library.fmu import FMI_EXPORTS, emit_fmu, fmu_archive, fmu_plan
-from graphc.c_library.sections import fill
 from graphc.c_library.system import Linking, System
 from graphc.codegen.link.archive import write_archive
+from graphc.codegen.link.fill import fill_section
 from graphc.codegen.link.layout import SectionFlag
 from graphc.codegen.link.reader import read_object
 from graphc.codegen.link.relocatable import merge_objects
@@ -48,5 +48,5 @@ SYSTEM = System(
     library=".so",
     link=_link,
     code_bytes=_code_bytes,
-    fill=fill,
+    fill=fill_section,
 )

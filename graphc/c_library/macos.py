@@ -6,8 +6,9 @@ from graphc.base.errors import ArgumentError
 from graphc.c_library.plan import INSIDE
 from graphc.c_library.system import Linking, System
 from graphc.codegen.link.archive import write_darwin_archive
+from graphc.codegen.link.fill import fill_section
 from graphc.codegen.link.layout import SectionFlag
-from graphc.codegen.link.macho.reader import fill_macho, read_macho
+from graphc.codegen.link.macho.reader import read_macho
 from graphc.codegen.link.macho.relocatable import merge_macho
 from graphc.codegen.link.macho.shared import link_dylib
 
@@ -44,6 +45,6 @@ SYSTEM = System(
     library=".dylib",
     link=_link,
     code_bytes=_code_bytes,
-    fill=fill_macho,
+    fill=fill_section,
     no_proof="realtime=True proves code for Linux only: prove a library of the Linux target with the same instructions",
 )

@@ -5,9 +5,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
-import numpy as np
-
-from graphc.base.errors import CompileError
 from graphc.base.records import dataclass
 from graphc.c_library.plan import (
     HEADER_BYTES,
@@ -18,7 +15,6 @@ from graphc.c_library.plan import (
     number_or,
     shape_text,
 )
-from graphc.codegen.link.elf32 import is_elf32, section_start
 from graphc.files.container import ALIGNMENT
 from graphc.files.manifest import TargetSpec
 
@@ -65,7 +61,7 @@ def weights_section(plan: LibraryPlan) -> str:
 
 
 def data_of(plan: LibraryPlan) -> list[Datum]:
-    """List all constants of a library. The weights are zeros until ``fill`` writes them."""
+    """List all constants of a library. The weights are zeros until ``fill_section`` writes them."""
     texts = {
         "text_version": plan.version,
         "text_digest": plan.digest.hex(),
@@ -125,28 +121,3 @@ def _text(symbol: str, text: str) -> Datum:
 def _bytes(symbol: str, data: bytes, align: int = 8) -> Datum:
     escaped = "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in data)
     return Datum(symbol, f"[{len(data)} x i8]", f'c"{escaped}"', align)
-
-
-_NO_SECTION = "the object code has no section {} of {} bytes"
-_SECTION = struct.Struct("<IIQQQQIIQQ")
-"""A section header of ELF64: name, type, flags, address, offset, size, link, info, alignment, entry size."""
-
-
-def fill(code: bytes, section: str, data: np.ndarray) -> bytes:
-    """Return an ELF object file with ``data`` written into the section of this name and size.
-
-    Raises CompileError if there is no such section.
-    """
-    if is_elf32(code):
-        start = section_start(code, section, data.nbytes)
-        if start is not None:
-            return b"".join([code[:start], data.tobytes(), code[start + data.nbytes :]])
-        raise CompileError(_NO_SECTION.format(section, data.nbytes))
-    (start,), (count, names) = struct.unpack_from("<Q", code, 40), struct.unpack_from("<HH", code, 60)
-    headers = [_SECTION.unpack_from(code, start + number * _SECTION.size) for number in range(count)]
-    texts = headers[names][4]
-    section_name = section.encode() + b"\0"
-    for name, _, _, _, offset, size, *_ in headers:
-        if code.startswith(section_name, texts + name) and size == data.nbytes:
-            return b"".join([code[:offset], data.tobytes(), code[offset + size :]])
-    raise CompileError(_NO_SECTION.format(section, data.nbytes))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from graphc.c_library.system import Linking, System
 from graphc.codegen.link.archive import write_archive
-from graphc.codegen.link.coff_reader import fill_coff, read_coff
+from graphc.codegen.link.coff_reader import read_coff
 from graphc.codegen.link.coff_relocatable import merge_coff
+from graphc.codegen.link.fill import fill_section
 from graphc.codegen.link.import_library import write_import_library
 from graphc.codegen.link.layout import SectionFlag
 from graphc.codegen.link.pe_shared import link_dll
@@ -36,6 +37,6 @@ SYSTEM = System(
     library=".dll",
     link=_link,
     code_bytes=_code_bytes,
-    fill=fill_coff,
+    fill=fill_section,
     no_proof="realtime=True proves code for Linux only: prove a library of the Linux target with the same instructions",
 )

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from struct import Struct
 from struct import error as StructError
 
-import numpy as np
-
 from graphc.base.errors import ArtifactError, CompileError
 from graphc.codegen.link import layout
 from graphc.codegen.link.coff_layout import (
@@ -50,18 +48,14 @@ def read_coff(data: bytes) -> Object:
         raise ArtifactError(f"the object code is damaged: {error}") from error
 
 
-def fill_coff(data: bytes, section: str, contents: np.ndarray) -> bytes:
-    """Return a COFF object file with other contents of the section of this name and size.
-
-    Raises CompileError if there is no such section.
-    """
-    for header in _CoffReader(data).headers:
-        if header.name == section and header.nbytes == contents.nbytes:
-            return b"".join([data[: header.offset], contents.tobytes(), data[header.offset + header.nbytes :]])
-    raise CompileError(f"the object code has no section {section} of {contents.nbytes} bytes")
+def coff_headers(data: bytes) -> list[CoffHeader]:
+    """Return the headers of all sections of a COFF object file."""
+    return _CoffReader(data).headers
 
 
-class _CoffHeader:
+class CoffHeader:
+    """Header of a section."""
+
     __slots__ = ("flags", "name", "nbytes", "offset", "relocation_count", "relocation_offset")
 
     def __init__(self, name: str, nbytes: int, offset: int, relocation_offset: int, count: int, flags: int):
@@ -88,14 +82,14 @@ class _CoffReader:
             raise ArtifactError(f"the object code ends within a record at byte {offset}")
         return record.unpack_from(self.data, offset)
 
-    def _header(self, offset: int) -> _CoffHeader:
+    def _header(self, offset: int) -> CoffHeader:
         name, _, _, nbytes, start, relocations, _, count, _, flags = self._record(SECTION, offset)
         text = name.rstrip(b"\0").decode()
         if text.startswith("/"):
             if not text[1:].isdecimal():
                 raise ArtifactError(f"the object code has a section of the name {text}")
             text = self._string(int(text[1:]))
-        return _CoffHeader(text, nbytes, start, relocations, count, flags)
+        return CoffHeader(text, nbytes, start, relocations, count, flags)
 
     def _string(self, offset: int) -> str:
         start = self.string_offset + offset
@@ -113,7 +107,7 @@ class _CoffReader:
         kept = [s for s in sections if s is not None]
         return Object(self.linkage, 0, kept, [s for s in symbols if s is not None])
 
-    def _section(self, header: _CoffHeader) -> Section | None:
+    def _section(self, header: CoffHeader) -> Section | None:
         if header.flags & _OMITTED:
             return None
         number = header.flags >> ALIGNMENT_SHIFT & ALIGNMENT_MASK
@@ -159,7 +153,7 @@ class _CoffReader:
         return Symbol(name, binding, layout.FUNCTION if kind == FUNCTION else layout.OBJECT, section, value, 0)
 
     def _relocations(
-        self, header: _CoffHeader, section: Section, symbols: list[Symbol | None]
+        self, header: CoffHeader, section: Section, symbols: list[Symbol | None]
     ) -> Iterator[RelocationEntry]:
         first, count = 0, header.relocation_count
         if count == MANY and CoffFlag.MORE_RELOCATIONS in header.flags:

@@ -53,7 +53,9 @@ class _Symbol:
 
 
 @dataclass(frozen=True)
-class _Section:
+class Elf32Header:
+    """Header of a section."""
+
     name: str
     kind: int
     flags: int
@@ -70,8 +72,7 @@ def is_elf32(code: bytes) -> bool:
 def read_contents(code: bytes) -> Contents:
     """Return the symbols of an object file and the size of its code. Raises ArtifactError for a damaged file."""
     try:
-        sections = list(_sections(code))
-        symbols = [symbol for s in sections if s.kind == SectionType.SYMBOLS for symbol in _symbols(code, s, sections)]
+        sections, symbols = _tables(code)
     except (struct.error, IndexError, ValueError) as error:
         raise ArtifactError(f"the object code is damaged: {error}") from error
     seen = [symbol for symbol in symbols if not symbol.is_local]
@@ -85,8 +86,7 @@ def read_contents(code: bytes) -> Contents:
 def read_functions(code: bytes) -> dict[str, CodeFunction]:
     """Return the functions of Thumb or RISC-V code by name. Raises ArtifactError for a damaged file."""
     try:
-        sections = list(_sections(code))
-        symbols = [symbol for s in sections if s.kind == SectionType.SYMBOLS for symbol in _symbols(code, s, sections)]
+        sections, symbols = _tables(code)
         return {
             symbol.name: _function(code, symbol, symbols, sections)
             for symbol in symbols
@@ -96,7 +96,7 @@ def read_functions(code: bytes) -> dict[str, CodeFunction]:
         raise ArtifactError(f"the object code is damaged: {error}") from error
 
 
-def _function(code: bytes, symbol: _Symbol, symbols: list[_Symbol], sections: list[_Section]) -> CodeFunction:
+def _function(code: bytes, symbol: _Symbol, symbols: list[_Symbol], sections: list[Elf32Header]) -> CodeFunction:
     """Return a function, whose instructions start at ``$t`` (Thumb) or ``$x`` (RISC-V) and whose constants start at
     ``$d`` (ELF for the Arm Architecture, and RISC-V ABIs, sections "Mapping symbols"). Addresses of Thumb functions are
     odd."""
@@ -129,12 +129,8 @@ def _instructions(code: bytes, is_long: Callable[[int], bool]) -> Iterator[bytes
         start += size
 
 
-def section_start(code: bytes, name: str, nbytes: int) -> int | None:
-    """Return where the section of a name and a size starts in the file, or None."""
-    return next((s.offset for s in _sections(code) if (s.name, s.nbytes) == (name, nbytes)), None)
-
-
-def _sections(code: bytes) -> Iterator[_Section]:
+def elf32_headers(code: bytes) -> Iterator[Elf32Header]:
+    """Yield the headers of all sections of an object file."""
     if not is_elf32(code):
         raise ValueError("this is not a 32-bit ELF file")
     *_, start, _, _, _, _, _, count, names = _HEADER.unpack_from(code)
@@ -142,10 +138,16 @@ def _sections(code: bytes) -> Iterator[_Section]:
     for name, kind, flags, _, offset, nbytes, link, *_ in headers:
         if kind != SectionType.ZEROS and offset + nbytes > len(code):
             raise ValueError(f"a section of {nbytes} bytes ends after the file")
-        yield _Section(_text(code, headers[names][4] + name), kind, flags, offset, nbytes, link)
+        yield Elf32Header(_text(code, headers[names][4] + name), kind, flags, offset, nbytes, link)
 
 
-def _symbols(code: bytes, table: _Section, sections: list[_Section]) -> Iterator[_Symbol]:
+def _tables(code: bytes) -> tuple[list[Elf32Header], list[_Symbol]]:
+    """Return all sections and symbols."""
+    sections = list(elf32_headers(code))
+    return sections, [x for s in sections if s.kind == SectionType.SYMBOLS for x in _symbols(code, s, sections)]
+
+
+def _symbols(code: bytes, table: Elf32Header, sections: list[Elf32Header]) -> Iterator[_Symbol]:
     """Yield the named symbols of a table."""
     texts = sections[table.link].offset
     for at in range(table.offset, table.offset + table.nbytes, _SYMBOL.size):

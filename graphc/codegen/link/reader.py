@@ -82,7 +82,9 @@ class Object:
         """Flags of the processor, such as how numbers are passed."""
 
 
-class _Header:
+class SectionHeader:
+    """Header of a section."""
+
     __slots__ = ("alignment", "flags", "info", "kind", "link", "name", "nbytes", "offset")
 
     def __init__(
@@ -101,6 +103,11 @@ def read_object(data: bytes) -> Object:
         raise ArtifactError(f"the object code is damaged: {error}") from error
 
 
+def elf_headers(data: bytes) -> list[SectionHeader]:
+    """Return the headers of all sections of an ELF object file of 64 bits."""
+    return _ObjectReader(data).headers
+
+
 class _ObjectReader:
     def __init__(self, data: bytes):
         self.data = data
@@ -114,15 +121,15 @@ class _ObjectReader:
             raise CompileError(f"object code of the machine {machine} cannot be linked")
         self.linkage = linkage
         rows = [self._record(layout.SECTION, table + i * entry) for i in range(count)]
-        self._headers = [_Header("", *row[1:3], *row[4:9]) for row in rows]
-        self.headers = [_Header(self._name(names, row[0]), *row[1:3], *row[4:9]) for row in rows]
+        self._headers = [SectionHeader("", *row[1:3], *row[4:9]) for row in rows]
+        self.headers = [SectionHeader(self._name(names, row[0]), *row[1:3], *row[4:9]) for row in rows]
 
     def _record(self, record: layout.Struct, offset: int) -> tuple:
         if offset + record.size > len(self.data):
             raise ArtifactError(f"the object code ends within a record at byte {offset}")
         return record.unpack_from(self.data, offset)
 
-    def _bytes(self, header: _Header) -> bytes:
+    def _bytes(self, header: SectionHeader) -> bytes:
         if header.offset + header.nbytes > len(self.data):
             raise ArtifactError(f"the object code ends within its section {header.name}")
         return self.data[header.offset : header.offset + header.nbytes]
@@ -148,7 +155,7 @@ class _ObjectReader:
                 target.relocations = list(self._relocations(header, target, symbols))
         return Object(self.linkage, self.flags, [s for s in sections if s is not None], symbols)
 
-    def _section(self, header: _Header) -> Section | None:
+    def _section(self, header: SectionHeader) -> Section | None:
         flags = SectionFlag(header.flags)
         if SectionFlag.IN_MEMORY not in flags or header.name.startswith(_NOT_LINKED):
             return None
@@ -169,7 +176,7 @@ class _ObjectReader:
             raise ArtifactError(f"the symbol {text} lies beyond the end of {section.name}")
         return Symbol(text, info >> 4, kind, section, value, nbytes, bool(other & 3))
 
-    def _relocations(self, header: _Header, section: Section, symbols: list[Symbol]) -> Iterator[RelocationEntry]:
+    def _relocations(self, header: SectionHeader, section: Section, symbols: list[Symbol]) -> Iterator[RelocationEntry]:
         for offset, info, addend in layout.RELOCATION.iter_unpack(self._bytes(header)):
             kind = info & layout.TYPE_MASK
             rule = self.linkage.relocations.get(kind)

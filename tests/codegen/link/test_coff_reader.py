@@ -5,13 +5,12 @@ from __future__ import annotations
 import random
 import struct
 
-import numpy as np
 import pytest
 
 from graphc.base.errors import ArtifactError, CompileError
 from graphc.codegen.link import layout
 from graphc.codegen.link.coff_layout import CoffFlag
-from graphc.codegen.link.coff_reader import fill_coff, is_coff, read_coff
+from graphc.codegen.link.coff_reader import is_coff, read_coff
 from graphc.codegen.link.layout import SectionFlag
 from tests.codegen.link.objects import built
 from tests.codegen.link.windows_objects import coff, dll
@@ -124,12 +123,3 @@ def test_a_count_beyond_16_bits_is_in_the_first_relocation():
         struct.unpack_from("<I", code, section_offset(code, b".rdata") + 36)[0]
     )
     assert len(section.relocations) == items
-
-
-def test_contents_of_a_section_are_replaced():
-    code = coff('@w = constant [64 x i8] zeroinitializer, section ".rodata.weights", align 64\n')
-    filled = fill_coff(code, ".rodata.weights", np.arange(64, dtype=np.uint8))
-    section = next(s for s in read_coff(filled).sections if s.name == ".rodata.weights")
-    assert section.data == bytes(range(64)) and section.alignment == 64 and len(filled) == len(code)
-    with pytest.raises(CompileError, match=r"no section .rodata.weights of 63 bytes"):
-        fill_coff(code, ".rodata.weights", np.zeros(63, np.uint8))

@@ -6,7 +6,7 @@ import pytest
 
 from graphc.base.errors import ArtifactError
 from graphc.codegen.link.archive import write_archive
-from graphc.codegen.link.elf32 import is_elf32, read_contents, read_functions, section_start
+from graphc.codegen.link.elf32 import is_elf32, read_contents, read_functions
 from graphc.codegen.llvm.build import build_object
 from graphc.codegen.machine.target import target_named
 from graphc.files.object_archive import split_objects
@@ -38,12 +38,6 @@ def test_symbols_that_others_see_and_code(code: bytes):
     assert sorted(contents.defined) == ["seen", "table"] and contents.undefined == ("other",)
     assert 8 <= contents.code_bytes < 100
     assert is_elf32(code) and not is_elf32(code[:4] + b"\2" + code[5:])
-
-
-def test_a_section_is_found_by_name_and_size(code: bytes):
-    start = section_start(code, ".rodata.own", 16)
-    assert start is not None and code[start : start + 16] == b"".join(i.to_bytes(4, "little") for i in (1, 2, 3, 4))
-    assert section_start(code, ".rodata.own", 15) is None and section_start(code, ".rodata", 16) is None
 
 
 def test_instructions_of_functions(code: bytes):

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from struct import Struct
 from struct import error as StructError
 
-import numpy as np
-
 from graphc.base.errors import ArtifactError, CompileError
 from graphc.codegen.link import layout
 from graphc.codegen.link.layout import SectionFlag
@@ -66,18 +64,14 @@ def read_macho(data: bytes) -> Object:
         raise ArtifactError(f"the object code is damaged: {error}") from error
 
 
-def fill_macho(data: bytes, section: str, contents: np.ndarray) -> bytes:
-    """Return a Mach-O object file with other contents of the section of this name and size.
-
-    Raises CompileError if there is no such section.
-    """
-    for header in _MachoReader(data).headers:
-        if header.name == section and header.nbytes == contents.nbytes:
-            return b"".join([data[: header.offset], contents.tobytes(), data[header.offset + header.nbytes :]])
-    raise CompileError(f"the object code has no section {section} of {contents.nbytes} bytes")
+def macho_headers(data: bytes) -> list[MachoHeader]:
+    """Return the headers of all sections of a Mach-O object file."""
+    return _MachoReader(data).headers
 
 
-class _MachoHeader:
+class MachoHeader:
+    """Header of a section."""
+
     __slots__ = ("address", "alignment", "flags", "kind", "name", "nbytes", "offset", "relocations")
 
     def __init__(self, record: tuple):
@@ -104,7 +98,7 @@ class _MachoReader:
                 f"the object code is not Mach-O of a known machine, but begins with {data[:16].hex(' ', 4)}"
             )
         self.linkage: Linkage = linkage
-        self.headers: list[_MachoHeader] = []
+        self.headers: list[MachoHeader] = []
         self.symbol_offset = self.symbol_count = self.string_offset = self.string_bytes = 0
         start = HEADER.size
         for _ in range(count):
@@ -126,8 +120,8 @@ class _MachoReader:
             raise ArtifactError(f"the object code ends within a record at byte {offset}")
         return record.unpack_from(self.data, offset)
 
-    def _header(self, offset: int) -> _MachoHeader:
-        return _MachoHeader(self._record(SECTION, offset))
+    def _header(self, offset: int) -> MachoHeader:
+        return MachoHeader(self._record(SECTION, offset))
 
     def read(self) -> Object:
         sections = [self._section(header) for header in self.headers]
@@ -138,7 +132,7 @@ class _MachoReader:
                 section.relocations = list(self._relocations(header, section, symbols, anchors))
         return Object(self.linkage, 0, [s for s in sections if s is not None], [s for s in symbols if s is not None])
 
-    def _section(self, header: _MachoHeader) -> Section | None:
+    def _section(self, header: MachoHeader) -> Section | None:
         if SectionAttribute.DEBUG in header.flags or header.name == _UNWINDING:
             return None
         segment = header.name.partition(",")[0]
@@ -187,7 +181,7 @@ class _MachoReader:
 
     def _relocations(
         self,
-        header: _MachoHeader,
+        header: MachoHeader,
         section: Section,
         symbols: list[Symbol | None],
         anchors: list[Symbol | None],
@@ -221,6 +215,8 @@ class _MachoReader:
             kind, addend = (kind, addend) if minus is None else (minus.kind, addend + minus.distance)
             yield RelocationEntry(offset, rule, kind, symbol, addend)
             addend, minus = 0, None
+        if addend or minus is not None:
+            raise ArtifactError(f"the relocations of {section.name} end within a pair")
 
 
 class _Minus:

@@ -31,6 +31,9 @@ def scan(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal]:
     if attrs["reverse"]:
         raise plan.whole(node, "it goes from the last sample to the first")
     block = over[0].block
+    if any(map(plan.is_read, node.results[:carries])):
+        # The state after the last sample must not know those behind the end of the sequence.
+        over = [s if s.axis is None else plan.delayed(node, s, s.delay + max(0, -plan.late(s))) for s in over]
     over = plan.aligned(node, over, block)
     over = _not_before_start(plan, node, over)
     states = [_carry(plan, node, s) for s in first]

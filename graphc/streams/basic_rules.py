@@ -9,6 +9,7 @@ import numpy as np
 
 from graphc.ir.graph.graph import Node
 from graphc.ops import dispatch
+from graphc.ops.effects.check import limits_of
 from graphc.streams.plan import Plan
 from graphc.streams.signal import Signal, of_axis
 
@@ -143,6 +144,25 @@ def matmul(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal]:
     if not places:
         return latest(plan, node, signals)
     return each_sample(plan, node, signals, places.pop() + rank, attrs)
+
+
+def check(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal]:
+    """Rule for checks of elements, which every tick makes. Samples before the start of the sequence pass.
+
+    Limits that depend on the length are those of positions, whose pattern of reads shows that they are valid.
+    """
+    (signal,) = signals
+    low, high, _ = limits_of(node.attrs)
+    slot = signal.slot
+    if plan.runs(signals) and not (plan.depends(low) or plan.depends(high)):
+        if signal.columns is not None:
+            raise plan.unsupported(node, "a check of pairs of samples")
+        attrs = plan.attrs(node)
+        prefix_of(plan, node, signals, attrs, signal.delay)
+        passes = sorted((low, 0, high))[1]
+        reads = [plan.cleared(node, plan.taken_apart(signal), passes).slot]
+        slot = plan.add(lambda x: (dispatch.apply(node.op, (x,), attrs),), reads, always=True)[0]
+    return [plan.result(node, slot, shape=())]
 
 
 def rows(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal]:

@@ -16,6 +16,7 @@ from graphc.ir.graph.graph import Graph, Node, Value
 from graphc.ir.graph.interpret import bound_attrs, live_nodes
 from graphc.ir.op import REGISTRY
 from graphc.ops import dispatch
+from graphc.passes.dce import has_effect
 from graphc.streams.signal import Signal, of_axis, resized
 
 Tensors = Sequence[Any]
@@ -54,9 +55,8 @@ class Step:
     states: tuple[State, ...] = ()
     refusal: StreamError | None = field(default=None, compare=False)
     """Raised if a result is needed."""
-
-
-"""Steps run in order; those whose results nobody reads are dropped."""
+    always: bool = False
+    """Whether it runs although nobody reads its results: steps run in order, and others are dropped then."""
 
 
 class Plan:
@@ -89,7 +89,10 @@ class Plan:
         self.refused: set[int] = set()
         """Slots that cannot be computed."""
         self.signals: dict[Value, Signal] = {}
-        self.read = {v for node in live_nodes(graph, graph.outputs) for v in node.operands} | {*graph.outputs}
+        effects = [v for node in graph.nodes() if has_effect(node) for v in node.results]
+        self.live = live_nodes(graph, [*graph.outputs, *effects])
+        """Nodes of the outputs, of checks and other effects."""
+        self.read = {v for node in self.live for v in node.operands} | {*graph.outputs}
         """Values that matter to the outputs."""
         self._names: dict[str, int] = {}
         self._counters: dict[int, int] = {}
@@ -176,11 +179,16 @@ class Plan:
         return self.slots - 1
 
     def add(
-        self, run: Callable[..., Tensors], reads: Sequence[int], states: Sequence[State] = (), count: int = 1
+        self,
+        run: Callable[..., Tensors],
+        reads: Sequence[int],
+        states: Sequence[State] = (),
+        count: int = 1,
+        always: bool = False,
     ) -> list[int]:
         """Append a step with ``count`` results, and return their slots."""
         writes = tuple([self.slot() for _ in range(count)])
-        self.steps.append(Step(run, tuple(reads), writes, tuple(states)))
+        self.steps.append(Step(run, tuple(reads), writes, tuple(states), always=always))
         if not self.refused.isdisjoint(reads):
             self.refused.update(writes)
         return [*writes]
@@ -312,10 +320,15 @@ class Plan:
 
     def _rows_delayed(self, node: Node, signal: Signal, delay: int) -> Signal:
         """Return merged sequences with a larger delay."""
-        assert signal.axis is not None
+        slot = self.delayed(node, self.taken_apart(signal), delay).slot
+        return replace(signal, slot=self.reshaped(slot, signal.shape), delay=delay)
+
+    def taken_apart(self, signal: Signal) -> Signal:
+        """Return merged sequences with a dimension of their own before time."""
+        if signal.rows == 1 or signal.axis is None:
+            return signal
         slot = self.reshaped(signal.slot, signal.alone)
-        apart = replace(signal, slot=slot, shape=signal.alone, axis=signal.axis + 1, rows=1)
-        return replace(signal, slot=self.reshaped(self.delayed(node, apart, delay).slot, signal.shape), delay=delay)
+        return replace(signal, slot=slot, shape=signal.alone, axis=signal.axis + 1, rows=1)
 
     def reshaped(self, slot: int, shape: tuple[int, ...]) -> int:
         """Return the slot of a tensor in another shape."""
@@ -355,7 +368,8 @@ class Plan:
         """Return the signal of a result of a node."""
         return Signal(node.results[index], slot, **facts)
 
-    def where(self, node: Node) -> str:
+    @staticmethod
+    def where(node: Node) -> str:
         """Return the name of an op in messages: its module, or its own name."""
         return f"{node.op.name} in {node.location.module}" if node.location.module else node.op.name
 
@@ -373,7 +387,8 @@ class Plan:
             node, f"{self.where(node)} cannot be streamed: {what}", "write it with ops along one dimension of time"
         )
 
-    def error(self, node: Node, what: str, remedy: str) -> StreamError:
+    @staticmethod
+    def error(node: Node, what: str, remedy: str) -> StreamError:
         """Return an error about an op, with its place in the user's code."""
         return StreamError(what, origin=node.location.describe() or None, remedy=remedy)
 

@@ -12,7 +12,6 @@ from graphc.base.records import dataclass
 from graphc.base.sizes.assumptions import Assumption, format_relation
 from graphc.base.sizes.size import LARGEST, Dimension, at
 from graphc.ir.graph.graph import Graph, Node, Value, input_class, input_path
-from graphc.ir.graph.interpret import live_nodes
 from graphc.ir.op import Trait
 from graphc.streams import attention_rules, basic_rules, positions, recurrent_rules, view_rules, window_rules
 from graphc.streams.basic_rules import Rule, still
@@ -71,15 +70,11 @@ def make_plan(graph: Graph, dimension: Dimension, step: int | None, lookahead: i
             return _attempt(graph, dimension, tick, lookahead, longest)
         except Indivisible as need:
             if step is not None or tick * need.times > _LONGEST_TICK:
-                name = (
-                    need.node.op.name
-                    if not need.node.location.module
-                    else f"{need.node.op.name} in {need.node.location.module}"
-                )
-                raise StreamError(
+                name = Plan.where(need.node)
+                raise Plan.error(
+                    need.node,
                     f"a step of {tick} is too small or uneven: {name} takes {need.factor} samples at once",
-                    origin=need.node.location.describe() or None,
-                    remedy="pass a multiple, or step=None for the smallest step that fits",
+                    "pass a multiple, or step=None for the smallest step that fits",
                 ) from None
             tick *= need.times
 
@@ -87,7 +82,7 @@ def make_plan(graph: Graph, dimension: Dimension, step: int | None, lookahead: i
 def _attempt(graph: Graph, dimension: Dimension, tick: int, lookahead: int, longest: int | None) -> Planned:
     plan = _plan_of(graph, dimension, tick)
     plan.longest = longest
-    live, inputs = live_nodes(graph, graph.outputs), []
+    inputs = []
     for value in graph.inputs:
         signal = _argument(plan, value, tick)
         plan.signals[value] = signal
@@ -96,7 +91,7 @@ def _attempt(graph: Graph, dimension: Dimension, tick: int, lookahead: int, long
     plan.masks = attention_rules.masks_of(plan, graph)
     plan.back = attention_rules.look_back(plan, graph)
     for node in graph.nodes():
-        if node in live and node.op.name != "input":
+        if node in plan.live and node.op.name != "input":
             _apply(plan, node)
     _needed(plan, [plan.signals[v].slot for v in graph.outputs])
     outputs = tuple(_output(plan, v, lookahead) for v in graph.outputs)
@@ -187,6 +182,7 @@ _OF_ROWS = (
     basic_rules.along_axis,
     attention_rules.product,
     basic_rules.rows,
+    basic_rules.check,
     view_rules.broadcast_to,
     view_rules.reshape,
     view_rules.transpose,
@@ -219,6 +215,8 @@ _OUTSIDE = (Trait.STATE_WRITE, Trait.EFFECT, Trait.RANDOM, Trait.HOST)
 
 def _check_node(plan: Plan, node: Node, signals: Sequence[Signal]) -> None:
     """Raise StreamError for an op with effects, or with windows and steps of the length of the sequence."""
+    if node.op.has(Trait.CHECK):
+        return
     if any(map(node.op.has, _OUTSIDE)):
         raise plan.unsupported(node, "it writes states, draws random numbers, or calls Python")
     if not any(s.moves for s in signals):
@@ -230,6 +228,8 @@ def _check_node(plan: Plan, node: Node, signals: Sequence[Signal]) -> None:
 
 def _rule(plan: Plan, node: Node, signals: Sequence[Signal]) -> Rule:
     """Return the rule for a node, whose operands have these signals."""
+    if node.op.has(Trait.CHECK):
+        return basic_rules.check
     if all(s.positional or s.constant is not None for s in signals) and not plan.runs(signals):
         repeated = positions.periodic(plan, node)
         if repeated is not None:
@@ -353,10 +353,10 @@ def _output(plan: Plan, value: Value, lookahead: int) -> Signal:
 
 
 def _needed(plan: Plan, slots: Sequence[int]) -> tuple[Step, ...]:
-    """Return the steps that slots need, in order; raise the error of one that cannot run."""
+    """Return the steps that slots need, and checks, in order. Raise the error of one that cannot run."""
     wanted, found = {*slots}, []
     for step in reversed(plan.steps):
-        if wanted.isdisjoint(step.writes):
+        if not step.always and wanted.isdisjoint(step.writes):
             continue
         if step.refusal is not None:
             raise step.refusal

@@ -308,3 +308,18 @@ refused(
     WHOLE,
     shapes=((2, TIME, 4), (2, TIME, 4)),
 )
+
+
+class Counted(nn.Module):
+    """Counts its calls, in a buffer that no output reads."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("calls", gc.zeros(1))
+
+    def forward(self, x: Any) -> Any:
+        self.calls.add_(1)
+        return x * 2
+
+
+refused("counter of calls", Counted, "state_write cannot be streamed: it writes states")

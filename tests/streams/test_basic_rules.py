@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import graphc as gc
-from graphc.base.errors import StreamError
+from graphc import nn
+from graphc.base.errors import IndexRangeError, StreamError
 from tests.streams.cases import FRAMES, Case
 from tests.streams.compare import expect_all_steps
 
@@ -64,3 +65,25 @@ def test_known_samples_go_through_ops():
     x = np.zeros((1, 1, 3), np.float32)
     assert stream.delay == 0
     assert np.allclose(stream(x).numpy(), [[[np.exp(4), np.e, np.e]]])
+
+
+@pytest.mark.parametrize(
+    ("model", "first", "wrong"),
+    [
+        (lambda table: lambda words: table(words), [3, 10], [3, 11]),
+        (lambda table: lambda words: table(words[:, 2:] - 5), [7, 8, 9, 15], [4, 9]),
+        (lambda table: lambda words: table(words.reshape(-1)).cumsum(0), [1, 2], [-1, 0]),
+        (lambda table: lambda words: table(gc.arange(words.shape[1])) * words[..., None], [0] * 10, [0, 0]),
+    ],
+)
+def test_ticks_check_their_numbers(model: Any, first: list[int], wrong: list[int]):
+    stream = gc.stream(model(nn.Embedding(11, 4)), gc.zeros(1, 16).long(), dim=1, step=2)
+    stream(np.array([first]))
+    with pytest.raises(IndexRangeError, match="embedding: index -?[0-9]+ .* is out of range"):
+        stream(np.array([wrong]))
+
+
+def test_numbers_before_the_sequence_are_checked():
+    table = nn.Embedding(11, 4)
+    with pytest.raises(IndexRangeError, match="index -1"):
+        gc.stream(lambda words: table(nn.functional.pad(words, (2, 0), value=-1)), gc.zeros(1, 16).long(), dim=1)

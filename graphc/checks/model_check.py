@@ -96,6 +96,11 @@ def check(
     """
     _check_accuracy(accuracy, precision)
     if isinstance(model, ChecksItself):
+        if passes or gradients or any(x is not None for x in (precision, dims, folder)):
+            raise ArgumentError(
+                "check compares a stream with its model: it takes sequences, rtol and atol",
+                remedy="leave out other arguments",
+            )
         return model.check(*examples, rtol=rtol, atol=atol)
     if passes or gradients or isinstance(model, CompiledStep) or folder is not None:
         if not rtol is atol is precision is None:

@@ -87,15 +87,17 @@ class Running:
 
     @state.setter
     def state(self, arrays: Mapping[str, np.ndarray]) -> None:
-        if {*arrays} != {*self.module.states}:
+        if not isinstance(arrays, Mapping) or {*arrays} != {*self.module.states}:
             raise ArgumentError(
                 "the arrays are not the states of this stream", remedy="pass what stream.state returned"
             )
         for name, array in arrays.items():
             buffer = self.module.buffer(name)
-            if np.shape(array) != buffer.shape:
-                raise ArgumentError(f"state {name} has shape {list(buffer.shape)}, got {list(np.shape(array))}")
-            buffer.copy_(from_numpy(np.ascontiguousarray(array)))
+            array = np.ascontiguousarray(array).reshape(np.shape(array))
+            if array.shape != buffer.shape or array.dtype != buffer.dtype.numpy:
+                expected, got = (f"{x.dtype}{list(x.shape)}" for x in (buffer.detach().numpy(), array))
+                raise ArgumentError(f"state {name} is {expected}, got {got}", remedy="pass what stream.state returned")
+            buffer.copy_(from_numpy(array))
 
     def reset(self) -> None:
         """Begin a new sequence."""

@@ -64,6 +64,10 @@ def stateful_stream(
     model: Any, examples: Sequence[Any], keyword_examples: Mapping[str, Any], states: Mapping[str, str | int]
 ) -> StatefulStream:
     """Make a stream of a model that takes states and returns them. Raise ArgumentError for names that it lacks."""
+    if not isinstance(states, Mapping):
+        raise ArgumentError(
+            f"stateful is {type(states).__name__}", remedy='pass the output of each state: {"input": "output"}'
+        )
     forward = model.forward if isinstance(model, Module) else model
     arguments = Named.bound(forward, examples, keyword_examples)
     tensors = {name: _tensor(name, value) for name, value in arguments.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, overload
 
@@ -20,6 +21,7 @@ from graphc.streams.stateful import StatefulStream, stateful_stream
 from graphc.tensors.creation import from_numpy
 from graphc.tensors.structure import Structure, flatten, unflatten
 from graphc.tensors.tensor import Tensor
+from graphc.tracing.dims import Dims
 from graphc.tracing.trace import trace_sized
 
 
@@ -37,7 +39,7 @@ class StreamStep(StepModule):
         for value, signal in planned.plan.signals.items():
             if value.node.op.name == "input" and input_class(value) != "input":
                 name = f"model_{len(self._names)}_{value.name.replace('.', '_')}"
-                self.register_buffer(name, bound[value.node.attrs["path"]].detach())
+                self.register_buffer(name, bound[value.node.attrs["path"]].detach().clone())
                 self._names.append((signal.slot, name))
 
     @property
@@ -103,7 +105,7 @@ class Stream(Running, ChecksItself):
 
         Raise ArgumentError for sequences that are too short for any result.
         """
-        inputs = [*zip(sequences, self._planned.inputs, strict=True)]
+        inputs = [*zip(self._arrays(sequences), self._planned.inputs, strict=True)]
         ticks = min(a.shape[s.axis] // s.block for a, s in inputs if s.axis is not None)
         parts = [_first(x, s, ticks) for x, s in inputs]
         found, expected = (flatten(result)[0] for result in (self.fresh()(*parts), self.model(*map(_tensor, parts))))
@@ -145,15 +147,27 @@ class Stream(Running, ChecksItself):
 
     def _blocks(self, inputs: Sequence[Any]) -> Iterator[list[Tensor]]:
         """Yield the inputs of each tick."""
-        signals = self._planned.inputs
-        if len(inputs) != len(signals):
-            raise ArgumentError(f"the stream takes {len(signals)} inputs, got {len(inputs)}")
-        arrays = [x.detach().numpy() if isinstance(x, Tensor) else np.asarray(x) for x in inputs]
+        signals, arrays = self._planned.inputs, self._arrays(inputs)
         counts = {n for pair in zip(arrays, signals, strict=True) if (n := _ticks(*pair)) is not None}
         if len(counts) != 1:
             raise ArgumentError("the inputs have different numbers of samples")
         for tick in range(counts.pop()):
             yield [from_numpy(_of_tick(a, s, tick)) for a, s in zip(arrays, signals, strict=True)]
+
+    def _arrays(self, inputs: Sequence[Any]) -> list[np.ndarray]:
+        """Return the inputs as arrays. Raise ArgumentError for another number, dtypes, and shapes apart from time."""
+        signals = self._planned.inputs
+        if len(inputs) != len(signals):
+            raise ArgumentError(f"the stream takes {len(signals)} inputs, got {len(inputs)}")
+        arrays = [x.detach().numpy() if isinstance(x, Tensor) else np.asarray(x) for x in inputs]
+        for array, signal in zip(arrays, signals, strict=True):
+            axis = signal.axis
+            shape = array.shape if axis is None else (*array.shape[:axis], signal.block, *array.shape[axis + 1 :])
+            if array.ndim != signal.rank or shape != signal.shape or array.dtype != signal.value.dtype.numpy:
+                expected = f"{signal.value.dtype.name}{list(signal.shape)}"
+                got = f"{array.dtype}{list(array.shape)}"
+                raise ArgumentError(f"input {signal.value.name} of a tick is {expected}, got {got}")
+        return arrays
 
 
 def _common(actual: np.ndarray, wanted: np.ndarray, signal: Signal) -> tuple[np.ndarray, np.ndarray]:
@@ -167,13 +181,12 @@ def _common(actual: np.ndarray, wanted: np.ndarray, signal: Signal) -> tuple[np.
     return first, second
 
 
-def _tensor(x: Any) -> Tensor:
-    return x if isinstance(x, Tensor) else from_numpy(np.ascontiguousarray(x))
+def _tensor(array: np.ndarray) -> Tensor:
+    return from_numpy(np.ascontiguousarray(array))
 
 
-def _first(x: Any, signal: Signal, ticks: int) -> np.ndarray:
+def _first(array: np.ndarray, signal: Signal, ticks: int) -> np.ndarray:
     """Return the samples of so many ticks of an input."""
-    array = _tensor(x).detach().numpy()
     return array if signal.axis is None else array[of_axis(signal.axis, signal.rank, slice(0, ticks * signal.block))]
 
 
@@ -188,10 +201,6 @@ def _of_tick(array: np.ndarray, signal: Signal, tick: int) -> np.ndarray:
 def _ticks(array: np.ndarray, signal: Signal) -> int | None:
     """Return for how many ticks an array suffices; None for an input without time. Raise ArgumentError."""
     axis, name = signal.axis, signal.value.name
-    given = array.shape if axis is None else (*array.shape[:axis], signal.block, *array.shape[axis + 1 :])
-    if array.ndim != signal.rank or given != signal.shape or array.dtype != signal.value.dtype.numpy:
-        expected = f"{signal.value.dtype.name}{list(signal.shape)}"
-        raise ArgumentError(f"input {name} of a tick is {expected}, got {array.dtype}{list(array.shape)}")
     if axis is None:
         return None
     ticks, rest = divmod(array.shape[axis], signal.block)
@@ -265,23 +274,41 @@ def stream(
         (1, 4, 5)
     """
     if stateful is not None:
+        if (dim, dims, step, lookahead, memory) != ("time", None, None, 0, None):
+            raise ArgumentError(
+                "a model that takes its states has no dimension of time", remedy="pass stateful without other arguments"
+            )
         return stateful_stream(model, examples, keyword_examples, stateful)
-    if step is not None and step < 1:
-        raise ArgumentError(f"step must be at least 1, got {step}")
-    dims = getattr(model, "dims", None) if dims is None and isinstance(dim, str) else dims
-    if isinstance(dim, int):
-        dims, dim = _dims_of(examples, keyword_examples, dim), "time"
+    step = None if step is None else _whole_number("step", step, 1)
+    memory = None if memory is None else _whole_number("memory", memory, 1)
+    lookahead = _whole_number("lookahead", lookahead, 0)
+    if not isinstance(dim, str):
+        if dims is not None:
+            raise ArgumentError("dims names the dimension of time", remedy="pass its name as dim, or leave out dims")
+        dims, dim = _dims_of(examples, keyword_examples, _whole_number("dim", dim, None)), "time"
+    dims = getattr(model, "dims", None) if dims is None else dims
     if dims is None:
         raise ArgumentError(
             "the dimension of time is not known",
             remedy=f"pass its number, dim=1, or dims={{'x': (1, gc.Dim({dim!r}))}}",
         )
-    traced = trace_sized(model, examples, keyword_examples, dims)
+    traced = trace_sized(model, examples, keyword_examples, Dims(dims, model).varying(dim, examples, keyword_examples))
     graph = traced.graph
     graph.assumptions = tuple(traced.assumptions.found.values())
     graph.bound = {a.value.node.attrs["path"]: a.tensor for a in traced.arguments}
     planned = make_plan(graph, _dimension(graph, dim), step, lookahead, memory)
     return Stream(StreamStep(planned, traced.structure, graph.bound), planned, model)
+
+
+def _whole_number(name: str, value: Any, least: int | None) -> int:
+    """Return an argument as an int. Raise ArgumentError for other types, and for numbers below ``least``."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise ArgumentError(f"{name} must be a whole number, got {type(value).__name__}") from None
+    if least is not None and number < least:
+        raise ArgumentError(f"{name} must be at least {least}, got {number}")
+    return number
 
 
 def _dims_of(examples: Sequence[Any], keyword_examples: Mapping[str, Any], axis: int) -> Any:
@@ -301,8 +328,4 @@ def _dims_of(examples: Sequence[Any], keyword_examples: Mapping[str, Any], axis:
 
 def _dimension(graph: Graph, name: str) -> Dimension:
     """Return the dimension of time, which a trace may have replaced by a part of it (``4*time_4``)."""
-    found = [d for n, d in graph.dims.items() if n == name or n.startswith(f"{name}_")]
-    if not found:
-        names = ", ".join(graph.dims) or "none"
-        raise ArgumentError(f"the model has no dimension {name!r} (its dimensions: {names})", remedy="pass dim=NAME")
-    return found[0]
+    return next(d for n, d in graph.dims.items() if n == name or n.startswith(f"{name}_"))

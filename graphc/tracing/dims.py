@@ -106,6 +106,19 @@ class Dims:
         sizes = self.patterns(structure, leaves).solve([shape_of(leaf) for leaf in leaves])
         return self.hinted({d.name: n for d, n in sizes.items() if not d.is_hinted})
 
+    def varying(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Mapping[Any, Spec]:
+        """Return specs in which one dimension varies, and others have the sizes of a call. Raise ArgumentError for an
+        unknown name."""
+        if name not in self.dimensions:
+            names = ", ".join(self.dimensions)
+            raise ArgumentError(
+                f"the model has no dimension {name!r} (its dimensions: {names})", remedy="pass dim=NAME"
+            )
+        leaves, structure = flatten(self.with_numbers(tuple(args), dict(kwargs)))
+        sizes: dict[Dimension, Any] = dict(self.patterns(structure, leaves).solve([shape_of(leaf) for leaf in leaves]))
+        own = self.dimensions[name]
+        return _substituted(self.specs, sizes | {own: size_of(own)})
+
     def expected_examples(self, examples: Sequence[Any]) -> list[Any]:
         """Return zeros of the expected sizes in place of the tensors of a call, and these sizes for whole numbers."""
         args, _ = self.with_numbers(tuple(examples), {})

@@ -75,3 +75,13 @@ def test_names_that_do_not_fit_are_refused(states: dict[str, str | int], message
     model, examples = cell()
     with pytest.raises(ArgumentError, match=message):
         gc.stream(model, *examples, stateful=states)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [({"stateful": ["h"]}, "stateful is list"), ({"step": 2}, "takes its states has no dimension of time")],
+)
+def test_other_arguments_are_refused(arguments: dict[str, Any], message: str):
+    model, examples = cell()
+    with pytest.raises(ArgumentError, match=message):
+        gc.stream(model, *examples, **{"stateful": {"h": "next_h"}, **arguments})

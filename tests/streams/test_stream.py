@@ -161,6 +161,12 @@ def test_a_call_takes_whole_ticks_of_all_inputs():
         ({"dim": 3}, "an example of rank 3 has no dimension 3"),
         ({}, "the dimension of time is not known"),
         ({"dim": 2, "step": 0}, "step must be at least 1, got 0"),
+        ({"dim": 2, "step": 2.5}, "step must be a whole number, got float"),
+        ({"dim": 2, "lookahead": -1}, "lookahead must be at least 0, got -1"),
+        ({"dim": 2, "memory": 0}, "memory must be at least 1, got 0"),
+        ({"dim": None}, "dim must be a whole number, got NoneType"),
+        ({"dim": 2, "dims": {0: (None, None, gc.Dim("time"))}}, "dims names the dimension of time"),
+        ({"dims": {0: (None, None, gc.Dim("time_2"))}}, "no dimension 'time' .its dimensions: time_2"),
         ({"dims": {0: (None, None, gc.Dim("frames"))}}, "the model has no dimension 'time' .its dimensions: frames"),
     ],
 )
@@ -177,6 +183,44 @@ def test_nested_arguments_need_names_of_dimensions():
 def test_dims_name_the_dimension_of_time(case: Case):
     frames = {0: (None, None, gc.Dim("frames"))}
     assert gc.stream(case.model, gc.zeros(1, 2, 16), dims=frames, dim="frames").tick == 1
+
+
+def test_other_dimensions_have_the_sizes_of_the_examples(case: Case):
+    time, other, batch = gc.Dim("time"), gc.Dim("time_2"), gc.Dim("batch")
+    (x,) = case.inputs(6)
+    found = gc.stream(case.model, gc.zeros(1, 2, 16), dims={0: (batch, None, time)})(x)
+    expect_equal(found.detach().numpy(), whole(case, [x])[0])
+    dims = {0: (None, other), 1: (None, time)}
+    stream = gc.stream(lambda y, x: x.cumsum(1) + y.sum(), gc.zeros(1, 8), gc.zeros(1, 8), dims=dims)
+    assert [x.shape for x in stream.examples()] == [(1, 8), (1, 1)]
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_stream_keeps_the_parameters_that_it_was_made_with(fresh: bool):
+    gc.manual_seed(0)
+    model = nn.Sequential(nn.ConstantPad1d((2, 0), 0.0), nn.Conv1d(2, 3, 1), nn.Conv1d(3, 2, 3)).eval()
+    case = Case(model, WAVE)
+    (x,) = case.inputs(6)
+    stream, expected = case.stream(), whole(case, [x])[0]
+    with gc.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(2).add_(0.5)
+    expect_equal((stream.fresh() if fresh else stream)(x).detach().numpy(), expected)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "options", "message"),
+    [
+        ([], {}, "the stream takes 1 inputs, got 0"),
+        ([np.zeros((2, 4), np.float32)], {}, "got float32.2, 4."),
+        ([np.zeros((1, 2, 1), np.float32)], {}, "has 0 samples, and a tick takes 2"),
+        ([np.zeros((1, 2, 8), np.float32)], {"passes": True}, "takes sequences, rtol and atol"),
+        ([np.zeros((1, 2, 8), np.float32)], {"precision": "int8"}, "takes sequences, rtol and atol"),
+    ],
+)
+def test_wrong_arguments_of_a_check(case: Case, inputs: list[np.ndarray], options: dict[str, Any], message: str):
+    with pytest.raises(ArgumentError, match=message):
+        gc.check(case.stream(2), *inputs, **options)
 
 
 def test_a_step_that_does_not_fit():

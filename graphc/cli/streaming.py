@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.base.dtypes import BY_NAME
+from graphc.base.errors import ArtifactError
 from graphc.base.sizes.size import is_size
 from graphc.cli import console
+from graphc.cli.arrays import read_array
 from graphc.cli.progress import Progress
 from graphc.files.container import replacing
 
@@ -76,6 +78,24 @@ def read(path: str) -> tuple[np.ndarray, int]:
     """Return the samples (f32, one channel) of a file, and their rate in Hz (48000 where the file has none)."""
     kind = Path(path).suffix
     if kind == ".wav":
+        return _read_wave(path)
+    if kind == ".npy":
+        array = read_array(path)
+        if array.dtype.kind not in "fiu" or max(array.shape, default=1) != array.size:
+            raise console.UsageError(
+                f"{path} is {array.dtype}{list(array.shape)}", remedy="save one channel of real numbers"
+            )
+        return array.reshape(-1), 48000
+    if kind == ".raw":
+        data = Path(path).read_bytes()
+        if len(data) % 4:
+            raise ArtifactError(f"{path} has {len(data)} bytes, not a multiple of 4", remedy=f"pass {FORMS}")
+        return np.frombuffer(data, "<f4"), 48000
+    raise console.UsageError(f"--stream cannot read {path}", remedy=f"pass {FORMS}")
+
+
+def _read_wave(path: str) -> tuple[np.ndarray, int]:
+    try:
         with wave.open(path, "rb") as file:
             if file.getsampwidth() != _PCM_BYTES or file.getnchannels() != 1:
                 raise console.UsageError(
@@ -84,11 +104,8 @@ def read(path: str) -> tuple[np.ndarray, int]:
                 )
             data = file.readframes(file.getnframes())
             return np.frombuffer(data, "<i2").astype(np.float32) / _PCM_STEPS, file.getframerate()
-    if kind == ".npy":
-        return np.load(path, allow_pickle=False).reshape(-1), 48000
-    if kind == ".raw":
-        return np.fromfile(path, "<f4"), 48000
-    raise console.UsageError(f"--stream cannot read {path}", remedy=f"pass {FORMS}")
+    except (wave.Error, EOFError) as error:
+        raise ArtifactError(f"{path} is not a .wav file of PCM samples: {error}") from error
 
 
 def write(path: Path, samples: np.ndarray, rate: int) -> None:

@@ -92,6 +92,30 @@ def test_what_cannot_be_fed_is_refused(model: Smooth, tmp_path: Path, graphc: Gr
     assert done.code == console.USAGE and "feeds one channel" in done.err
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("damaged.wav", b"RIFFxxxx", "is not a .wav file of PCM samples"),
+        ("damaged.npy", b"xx", "damaged.npy"),
+        ("odd.raw", bytes(33), "has 33 bytes, not a multiple of 4"),
+        ("two.npy", np.zeros((2, 64), np.float32), "is float32[2, 64]"),
+        ("complex.npy", np.zeros(64, np.complex64), "is complex64[64]"),
+    ],
+)
+@pytest.mark.usefixtures("model")
+def test_damaged_files_are_refused(
+    name: str, content: bytes | np.ndarray, message: str, tmp_path: Path, graphc: Graphc
+):
+    if isinstance(content, bytes):
+        (tmp_path / name).write_bytes(content)
+    else:
+        np.save(tmp_path / name, content)
+    arguments = ("--stream", tmp_path / name, "--output", tmp_path / "out.npy")
+    done = graphc("run", tmp_path / "smooth.gcm", *arguments)
+    expected = console.DAMAGED if isinstance(content, bytes) else console.USAGE
+    assert done.code == expected and message in done.err
+
+
 def test_calls_are_paced_by_samples(model: Smooth, tmp_path: Path, graphc: Graphc):
     arguments = ("--rate", "8000", "--block", "8", "--duration", "0.2", "--warmup", "0.01")
     done = graphc("bench", tmp_path / "smooth.gcm", *arguments, "--json")

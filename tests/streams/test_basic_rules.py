@@ -79,7 +79,7 @@ def test_known_samples_go_through_ops():
 def test_ticks_check_their_numbers(model: Any, first: list[int], wrong: list[int]):
     stream = gc.stream(model(nn.Embedding(11, 4)), gc.zeros(1, 16).long(), dim=1, step=2)
     stream(np.array([first]))
-    with pytest.raises(IndexRangeError, match="embedding: index -?[0-9]+ .* is out of range"):
+    with pytest.raises(IndexRangeError, match=r"embedding: index -?[0-9]+ .* is out of range"):
         stream(np.array([wrong]))
 
 

@@ -27,9 +27,10 @@ def emit_command(plan: LibraryPlan) -> str:
 
     Raises CompileError for an entry with a dimension that no shape determines.
     """
+    init, error_text = plan.symbol("init"), plan.symbol("error_text")
     declarations: dict[str, Item] = {
-        "init": f"declare {CODE} @{plan.symbol('init')}(ptr, i64)",
-        "error": f"declare ptr @{plan.symbol('error_text')}(i32 signext)",
+        init: f"declare {CODE} @{init}(ptr, i64)",
+        error_text: f"declare ptr @{error_text}(i32 signext)",
     }
     runs = [_run(plan, entry, declarations) for entry in plan.entries]
     names = [f"@entry.{i} = internal constant {text_constant(e.name)}" for i, e in enumerate(plan.entries)]
@@ -40,35 +41,35 @@ def emit_command(plan: LibraryPlan) -> str:
 
 def _run(plan: LibraryPlan, entry: EntryPlan, declarations: dict[str, Item]) -> Function:
     """Emit the function that reads the inputs of an entry, calls it, and writes its outputs."""
-    w = GuardedWriter(declarations)
+    w, function = GuardedWriter(declarations), plan.symbol(entry.name)
+    arena_size = f"{function}_arena_size"
     net = w.call("ptr", "@allocate", f"i64 {plan.context_bytes}")
     w.require_none(w.call(CODE, f"@{plan.symbol('init')}", f"ptr {net}, i64 {plan.context_bytes}"))
     sizes = [w.room(f"[{len(a.spec.shape)} x i64]", 8) for a in entry.inputs]
     tables = [_records(plan, entry, end, len(group)) for end, group in _groups(entry)]
     for table in tables:
         declarations[table[0]] = f"@{table[0]} = external constant [{_TENSOR_BYTES} x i8]"
-    inputs = [w.call("ptr", "@read_input", f"ptr {r}, ptr {s}") for r, s in zip(tables[0][1], sizes, strict=True)]
+    inputs = [w.call("ptr", "@read.input", f"ptr {r}, ptr {s}") for r, s in zip(tables[0][1], sizes, strict=True)]
     w.do("call void @finish()")
     _solve(w, entry, sizes)
     dims = [f"i64 {register_of(d)}" for d in entry.dims]
-    arena_bytes = w.call("i64", f"@{plan.symbol(entry.name)}_arena_size", ", ".join(dims))
+    arena_bytes = w.call("i64", f"@{arena_size}", ", ".join(dims))
     w.require(w.value(f"icmp sge i64 {arena_bytes}, 0"), "ERROR_SIZE")
     _check_shapes(w, entry.inputs, sizes)
     output_sizes = [_sizes(w, argument) for argument in entry.outputs]
     outputs = []
     for record, stored in zip(tables[1][1], output_sizes, strict=True):
-        nbytes = w.call("i64", "@bytes_of", f"ptr {record}, ptr {stored}")
+        nbytes = w.call("i64", "@bytes.of", f"ptr {record}, ptr {stored}")
         outputs.append(w.call("ptr", "@allocate", f"i64 {nbytes}"))
     arena = w.call("ptr", "@allocate", f"i64 {arena_bytes}")
     pointers = [f"ptr {x}" for x in (*inputs, *outputs, arena)]
     arguments = ", ".join([f"ptr {net}", *dims, *pointers, f"i64 {arena_bytes}"])
-    w.require_none(w.call(CODE, f"@{plan.symbol(entry.name)}", arguments))
+    w.require_none(w.call(CODE, f"@{function}", arguments))
     for record, stored, data in zip(tables[1][1], output_sizes, outputs, strict=True):
-        w.do(f"call void @write_output(ptr {record}, ptr {stored}, ptr {data})")
+        w.do(f"call void @write.output(ptr {record}, ptr {stored}, ptr {data})")
     kinds = ", ".join(["ptr", *["i64"] * len(dims), *["ptr"] * len(pointers), "i64"])
-    declarations[entry.name] = f"declare {CODE} @{plan.symbol(entry.name)}({kinds})"
-    size_function = f"declare i64 @{plan.symbol(entry.name)}_arena_size({', '.join(['i64'] * len(dims))})"
-    declarations[f"{entry.name} arena"] = size_function
+    declarations[function] = f"declare {CODE} @{function}({kinds})"
+    declarations[arena_size] = f"declare i64 @{arena_size}({', '.join(['i64'] * len(dims))})"
     return w.function(f"run.{entry.name}", [], local=True)
 
 
@@ -131,20 +132,19 @@ def _start(plan: LibraryPlan) -> Function:
             w.label(f"other{number}")
         w.go("usage")
         w.label("usage")
-        w.do("call void @say(ptr @usage)")
-        w.do("call void @stop()")
+        w.do("call void @stop(ptr @usage)")
         w.do("unreachable")
     return Function(START, (), w.body, "void", local=False, calls=True)
 
 
 def _arguments(w: GuardedWriter) -> str:
     """Emit the address of the first argument of the command."""
-    w.value("call i32 @args_sizes_get(ptr @count, ptr @vector)")
+    w.value("call i32 @args.sizes.get(ptr @count, ptr @vector)")
     count = w.value(f"zext i32 {w.load('i32', '@count')} to i64")
     nbytes = w.value(f"zext i32 {w.load('i32', '@vector')} to i64")
     addresses = w.call("ptr", "@allocate", f"i64 {w.value(f'mul i64 {count}, 4')}")
     texts = w.call("ptr", "@allocate", f"i64 {nbytes}")
-    w.value(f"call i32 @args_get(ptr {addresses}, ptr {texts})")
+    w.value(f"call i32 @args.get(ptr {addresses}, ptr {texts})")
     w.need(w.value(f"icmp uge i64 {count}, 2"), "usage")
     return w.value(f"load ptr, ptr {w.offset(addresses, 4)}, align 4")
 
@@ -156,8 +156,7 @@ def _call(w: GuardedWriter, plan: LibraryPlan, entry: EntryPlan) -> None:
     w.choose(w.equal("i32", code, "0"), good, bad)
     w.label(bad)
     text = w.call("ptr", f"@{plan.symbol('error_text')}", f"i32 signext {code}")
-    w.do(f"call void @say(ptr {text})")
-    w.do("call void @stop()")
+    w.do(f"call void @stop(ptr {text})")
     w.do("unreachable")
     w.label(good)
     w.do("ret void")

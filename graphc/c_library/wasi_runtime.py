@@ -1,4 +1,7 @@
-"""LLVM text of the functions of a WASI command: files, messages, and .npy files."""
+"""LLVM text of the functions of a WASI command: files, messages, and .npy files.
+
+Their names have no underscore, so that no function of a library has one of them.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from string import Template
 
 from graphc.base.dtypes import BY_NAME
 from graphc.c_library.plan import TYPE_NUMBERS
+from graphc.codegen.link.wasm_format import PAGE
 
 _RUNTIME = Template("""\
 target triple = "$triple"
@@ -14,13 +18,15 @@ $texts
 @count = internal global i32 0
 @cursor = internal global ptr null, align 4
 @head = internal global [16 x i8] zeroinitializer
-declare i32 @fd_read(i32, ptr, i32, ptr) #0
-declare i32 @fd_write(i32, ptr, i32, ptr) #1
-declare void @proc_exit(i32) #2
-declare i32 @args_sizes_get(ptr, ptr) #3
-declare i32 @args_get(ptr, ptr) #4
+declare i32 @fd.read(i32, ptr, i32, ptr) #0
+declare i32 @fd.write(i32, ptr, i32, ptr) #1
+declare void @proc.exit(i32) #2
+declare i32 @args.sizes.get(ptr, ptr) #3
+declare i32 @args.get(ptr, ptr) #4
 declare i32 @llvm.wasm.memory.grow.i32(i32, i32)
 declare i64 @llvm.umin.i64(i64, i64)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 attributes #0 = { "wasm-import-module"="wasi_snapshot_preview1" "wasm-import-name"="fd_read" }
 attributes #1 = { "wasm-import-module"="wasi_snapshot_preview1" "wasm-import-name"="fd_write" }
 attributes #2 = { noreturn "wasm-import-module"="wasi_snapshot_preview1" "wasm-import-name"="proc_exit" }
@@ -46,10 +52,10 @@ move:
   store i32 %size, ptr %length, align 4
   br i1 %is_input, label %read, label %write
 read:
-  %read_code = call i32 @fd_read(i32 %file, ptr @vector, i32 1, ptr @count)
+  %read_code = call i32 @fd.read(i32 %file, ptr @vector, i32 1, ptr @count)
   br label %moved
 write:
-  %write_code = call i32 @fd_write(i32 %file, ptr @vector, i32 1, ptr @count)
+  %write_code = call i32 @fd.write(i32 %file, ptr @vector, i32 1, ptr @count)
   br label %moved
 moved:
   %code = phi i32 [ %read_code, %read ], [ %write_code, %write ]
@@ -59,10 +65,10 @@ bad:
   %is_message = icmp eq i32 %file, 2
   br i1 %is_message, label %leave, label %tell
 tell:
-  call void @say(ptr @t.failed)
-  br label %leave
+  call void @stop(ptr @t.failed)
+  unreachable
 leave:
-  call void @proc_exit(i32 1)
+  call void @proc.exit(i32 1)
   unreachable
 good:
   %n = load i32, ptr @count, align 4
@@ -76,28 +82,33 @@ end:
   ret i64 %done
 }
 
-; Write a text to stderr.
-define internal void @say(ptr %text) {
+; Return the number of bytes of a text before its zero.
+define internal i64 @length(ptr %text) {
 entry:
   br label %loop
 loop:
-  %i = phi i64 [ 0, %entry ], [ %next, %more ]
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
   %address = getelementptr i8, ptr %text, i64 %i
   %letter = load i8, ptr %address
   %is_end = icmp eq i8 %letter, 0
-  br i1 %is_end, label %end, label %more
-more:
   %next = add i64 %i, 1
-  br label %loop
+  br i1 %is_end, label %end, label %loop
 end:
-  call i64 @transfer(i32 2, ptr %text, i64 %i)
+  ret i64 %i
+}
+
+; Write a text to stderr.
+define internal void @say(ptr %text) {
+  %bytes = call i64 @length(ptr %text)
+  call i64 @transfer(i32 2, ptr %text, i64 %bytes)
   ret void
 }
 
-; End a message, and the process.
-define internal void @stop() noreturn {
+; Write the last text of a message, and end the process.
+define internal void @stop(ptr %text) noreturn {
+  call void @say(ptr %text)
   call void @say(ptr @t.newline)
-  call void @proc_exit(i32 1)
+  call void @proc.exit(i32 1)
   unreachable
 }
 
@@ -117,8 +128,7 @@ good:
   %memory = inttoptr i32 %address to ptr
   ret ptr %memory
 fail:
-  call void @say(ptr @t.memory)
-  call void @stop()
+  call void @stop(ptr @t.memory)
   unreachable
 }
 
@@ -232,14 +242,13 @@ define internal void @read(ptr %tensor, ptr %data, i64 %bytes) {
 bad:
   call void @say(ptr @t.ends)
   %name = load ptr, ptr %tensor, align 4
-  call void @say(ptr %name)
-  call void @stop()
+  call void @stop(ptr %name)
   unreachable
 good:
   ret void
 }
 
-define internal ptr @of_type(ptr %tensor, ptr %table) {
+define internal ptr @of.type(ptr %tensor, ptr %table) {
   %field = getelementptr i8, ptr %tensor, i64 12
   %type = load i32, ptr %field, align 4
   %address = getelementptr [$types x ptr], ptr %table, i32 0, i32 %type
@@ -255,11 +264,11 @@ define internal i64 @rank(ptr %tensor) {
 }
 
 ; Return the bytes of an array, at most 2^32, which is more than memory can grow by.
-define internal i64 @bytes_of(ptr %tensor, ptr %sizes) {
+define internal i64 @bytes.of(ptr %tensor, ptr %sizes) {
 entry:
   %field = getelementptr i8, ptr %tensor, i64 12
   %type = load i32, ptr %field, align 4
-  %address = getelementptr [$types x i64], ptr @item_bytes, i32 0, i32 %type
+  %address = getelementptr [$types x i64], ptr @item.bytes, i32 0, i32 %type
   %first = load i64, ptr %address
   %rank = call i64 @rank(ptr %tensor)
   br label %loop
@@ -281,7 +290,7 @@ end:
 }
 
 ; Read the .npy file of an input; return its data, and store its sizes.
-define internal ptr @read_input(ptr %tensor, ptr %sizes) {
+define internal ptr @read.input(ptr %tensor, ptr %sizes) {
 entry:
   call void @read(ptr %tensor, ptr @head, i64 10)
   %magic = call ptr @after(ptr @head, ptr @t.magic)
@@ -295,8 +304,7 @@ entry:
 other:
   %other_name = load ptr, ptr %tensor, align 4
   call void @say(ptr %other_name)
-  call void @say(ptr @t.other)
-  call void @stop()
+  call void @stop(ptr @t.other)
   unreachable
 lengths:
   %length_address = getelementptr i8, ptr @head, i64 8
@@ -320,7 +328,7 @@ header:
   %has_type = icmp ne ptr %type, null
   br i1 %has_type, label %types, label %mismatch
 types:
-  %description = call ptr @of_type(ptr %tensor, ptr @descriptions)
+  %description = call ptr @of.type(ptr %tensor, ptr @descriptions)
   %type_end = call ptr @after(ptr %type, ptr %description)
   %right_type = icmp ne ptr %type_end, null
   %order = call ptr @find(ptr %text, ptr @t.order)
@@ -361,18 +369,17 @@ mismatch:
   %name = load ptr, ptr %tensor, align 4
   call void @say(ptr %name)
   call void @say(ptr @t.is)
-  %kind = call ptr @of_type(ptr %tensor, ptr @kinds)
+  %kind = call ptr @of.type(ptr %tensor, ptr @kinds)
   call void @say(ptr %kind)
   call void @say(ptr @t.open)
   %dims_field = getelementptr i8, ptr %tensor, i64 4
   %dims = load ptr, ptr %dims_field, align 4
   call void @say(ptr %dims)
   call void @say(ptr @t.not)
-  call void @say(ptr %text)
-  call void @stop()
+  call void @stop(ptr %text)
   unreachable
 contents:
-  %bytes = call i64 @bytes_of(ptr %tensor, ptr %sizes)
+  %bytes = call i64 @bytes.of(ptr %tensor, ptr %sizes)
   %data = call ptr @allocate(i64 %bytes)
   call void @read(ptr %tensor, ptr %data, i64 %bytes)
   ret ptr %data
@@ -384,40 +391,29 @@ define internal void @finish() {
   %is_end = icmp eq i64 %n, 0
   br i1 %is_end, label %good, label %bad
 bad:
-  call void @say(ptr @t.more)
-  call void @stop()
+  call void @stop(ptr @t.more)
   unreachable
 good:
   ret void
 }
 
+; Copy a text to the cursor, which moves behind it.
 define internal void @append(ptr %text) {
-entry:
   %start = load ptr, ptr @cursor, align 4
-  br label %loop
-loop:
-  %i = phi i64 [ 0, %entry ], [ %next, %more ]
-  %to = getelementptr i8, ptr %start, i64 %i
-  %from = getelementptr i8, ptr %text, i64 %i
-  %letter = load i8, ptr %from
-  %is_end = icmp eq i8 %letter, 0
-  br i1 %is_end, label %end, label %more
-more:
-  store i8 %letter, ptr %to
-  %next = add i64 %i, 1
-  br label %loop
-end:
-  store ptr %to, ptr @cursor, align 4
+  %bytes = call i64 @length(ptr %text)
+  call void @llvm.memcpy.p0.p0.i64(ptr %start, ptr %text, i64 %bytes, i1 false)
+  %end = getelementptr i8, ptr %start, i64 %bytes
+  store ptr %end, ptr @cursor, align 4
   ret void
 }
 
-define internal void @append_number(i64 %number) {
+define internal void @append.number(i64 %number) {
   %rest = udiv i64 %number, 10
   %digit = urem i64 %number, 10
   %is_last = icmp eq i64 %rest, 0
   br i1 %is_last, label %last, label %before
 before:
-  call void @append_number(i64 %rest)
+  call void @append.number(i64 %rest)
   br label %last
 last:
   %code = add i64 %digit, 48
@@ -429,10 +425,11 @@ last:
   ret void
 }
 
-; Write the .npy file of an output. Its header has a multiple of 64 bytes, as numpy's.
-define internal void @write_output(ptr %tensor, ptr %sizes, ptr %data) {
+; Write the .npy file of an output. Spaces fill its header to a multiple of 64 bytes, as numpy's.
+define internal void @write.output(ptr %tensor, ptr %sizes, ptr %data) {
 entry:
-  %buffer = call ptr @allocate(i64 1)
+  %buffer = call ptr @allocate(i64 $page)
+  call void @llvm.memset.p0.i64(ptr %buffer, i8 32, i64 $page, i1 false)
   store ptr %buffer, ptr @cursor, align 4
   call void @append(ptr @t.magic)
   %version = getelementptr i8, ptr %buffer, i64 6
@@ -440,7 +437,7 @@ entry:
   %start = getelementptr i8, ptr %buffer, i64 10
   store ptr %start, ptr @cursor, align 4
   call void @append(ptr @t.descr_out)
-  %description = call ptr @of_type(ptr %tensor, ptr @descriptions)
+  %description = call ptr @of.type(ptr %tensor, ptr @descriptions)
   call void @append(ptr %description)
   call void @append(ptr @t.shape_out)
   %rank = call i64 @rank(ptr %tensor)
@@ -452,46 +449,38 @@ axes:
 size:
   %size_address = getelementptr i64, ptr %sizes, i64 %axis
   %number = load i64, ptr %size_address
-  call void @append_number(i64 %number)
+  call void @append.number(i64 %number)
   call void @append(ptr @t.comma_out)
   %axis_next = add i64 %axis, 1
   br label %axes
 close:
   call void @append(ptr @t.close_out)
-  br label %pad
-pad:
   %at = load ptr, ptr @cursor, align 4
-  %address = ptrtoint ptr %at to i32
-  %last = and i32 %address, 63
-  %full = icmp eq i32 %last, 63
-  br i1 %full, label %end, label %space
-space:
-  call void @append(ptr @t.space)
-  br label %pad
-end:
-  call void @append(ptr @t.newline)
-  %top = ptrtoint ptr %buffer to i32
-  %header = sub i32 %address, %top
-  %length = sub i32 %header, 9
-  %short = trunc i32 %length to i16
+  %top = ptrtoint ptr %buffer to i64
+  %address = ptrtoint ptr %at to i64
+  %used = sub i64 %address, %top
+  %last = or i64 %used, 63
+  %last_address = getelementptr i8, ptr %buffer, i64 %last
+  store i8 10, ptr %last_address
+  %length = sub i64 %last, 9
+  %short = trunc i64 %length to i16
   %length_address = getelementptr i8, ptr %buffer, i64 8
   store i16 %short, ptr %length_address
-  %all = add i32 %header, 1
-  %wide = zext i32 %all to i64
-  %bytes = call i64 @bytes_of(ptr %tensor, ptr %sizes)
-  call i64 @transfer(i32 1, ptr %buffer, i64 %wide)
+  %header = add i64 %last, 1
+  %bytes = call i64 @bytes.of(ptr %tensor, ptr %sizes)
+  call i64 @transfer(i32 1, ptr %buffer, i64 %header)
   call i64 @transfer(i32 1, ptr %data, i64 %bytes)
   ret void
 }
 """)
 _TEXTS = {
-    **{"newline": "\n", "space": " ", "magic": "\x93NUMPY", "comma": ",", "close": ")"},
+    **{"newline": "\n", "magic": "\x93NUMPY", "comma": ",", "close": ")"},
     **{"descr": "'descr':'", "order": "'fortran_order':False", "shape": "'shape':("},
     **{"descr_out": "{'descr': '", "shape_out": ", 'fortran_order': False, 'shape': (", "comma_out": ", "},
     **{"close_out": "), }", "memory": "there is not enough memory", "ends": "stdin ends within "},
     **{"other": " is not a .npy file", "is": " is ", "open": "[", "not": "], not "},
     "more": "stdin holds more than the inputs",
-    "failed": "stdin or stdout fails\n",
+    "failed": "stdin or stdout fails",
 }
 
 
@@ -506,8 +495,8 @@ def runtime(triple: str) -> str:
         pointers = ", ".join(["ptr null", *(f"ptr @{prefix}.{name}" for name in types)])
         lines.append(f"@{table} = internal constant [{count} x ptr] [{pointers}]")
     sizes = ", ".join(["i64 0", *(f"i64 {BY_NAME[name].itemsize}" for name in types)])
-    lines.append(f"@item_bytes = internal constant [{count} x i64] [{sizes}]")
-    return _RUNTIME.substitute(triple=triple, texts="\n".join(lines), types=count)
+    lines.append(f"@item.bytes = internal constant [{count} x i64] [{sizes}]")
+    return _RUNTIME.substitute(triple=triple, texts="\n".join(lines), types=count, page=PAGE)
 
 
 def _description(name: str) -> str:

@@ -117,6 +117,17 @@ def test_an_argument_names_the_entry(command: Command, tmp_path: Path):
 
 
 @HOSTS
+@pytest.mark.parametrize(("name", "entry"), [("net", "error"), ("bytes", "of"), ("fd", "read")])
+def test_functions_of_a_library_may_be_called_as_those_of_a_command(
+    name: str, entry: str, command: Command, tmp_path: Path
+):
+    x = np.array([-1, 2, 3], "f4")
+    options: Any = {"path": tmp_path / "net.wasm", "name": name, "emit": "wasi", "target": "wasm"}
+    path = build_library({entry: graphc.Entry(nn.ReLU(), x)}, **options).files["wasi"]
+    assert command(path, npy(x)).arrays[0].tolist() == [0, 2, 3]
+
+
+@HOSTS
 def test_errors_of_the_library_go_to_stderr(command: Command, built: Built):
     path = built("bag", ("wasi",), target="wasm").files["wasi"]
     done = command(path, npy(np.full((2, 4), 99)))

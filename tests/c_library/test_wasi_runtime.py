@@ -17,4 +17,4 @@ def test_each_type_has_the_name_that_numpy_writes():
     lines = runtime("wasm32-unknown-unknown").splitlines()
     for name, description in {"f32": "<f4'", "bool": "|b1'", "i8": "|i1'", "u64": "<u8'", "bf16": "<u2'"}.items():
         assert f"@description.{name} = internal constant {text_constant(description)}" in lines
-    assert f"@item_bytes = internal constant [{len(TYPE_NUMBERS) + 1} x i64] [i64 0, i64 8, i64 4," in "\n".join(lines)
+    assert f"@item.bytes = internal constant [{len(TYPE_NUMBERS) + 1} x i64] [i64 0, i64 8, i64 4," in "\n".join(lines)

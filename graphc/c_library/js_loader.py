@@ -159,9 +159,11 @@ function sizesOf(name, entry, inputs) {
       throw new TypeError(`${name} has no input ${key}, only ${names()}`);
     }
   }
-  for (const { dim, input, others } of entry.lengths) {
-    const count = inputs[input]?.length / others(sizes);
-    if (sizes[dim] === undefined && Number.isInteger(count)) sizes[dim] = count;
+  for (const _ of entry.dims) { // a dimension of a later input may complete the shape of an earlier one
+    for (const { dim, input, others } of entry.lengths) {
+      const count = inputs[input]?.length / others(sizes);
+      if (sizes[dim] === undefined && Number.isInteger(count)) sizes[dim] = count;
+    }
   }
   for (const dim of entry.dims) {
     if (!Number.isSafeInteger(sizes[dim])) {

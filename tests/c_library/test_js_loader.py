@@ -96,6 +96,15 @@ def test_named_dimensions_follow_from_lengths_or_are_passed(built: Built):
     assert results[6].startswith("LibraryError: the size of a named dimension is out of its range")
 
 
+def test_a_later_input_determines_a_dimension_of_an_earlier_one(tmp_path: Path):
+    rows, columns = graphc.Dim("rows", max=64), graphc.Dim("columns", max=64)
+    options: Any = {"path": tmp_path / "add.wasm", "target": "wasm", "dims": [(rows, columns), (rows,)]}
+    library = build_library(lambda x, y: x + y[:, None], graphc.zeros(2, 3), graphc.zeros(2), **options)
+    inputs = {"x": np.arange(20, dtype="f4").reshape(4, 5), "y": np.arange(4, dtype="f4")}
+    ((output,),) = call_in_node(library, [("run", inputs)])
+    assert np.array_equal(np.frombuffer(output, "f4").reshape(4, 5), inputs["x"] + inputs["y"][:, None])
+
+
 def test_the_memory_grows_with_the_sizes_of_a_call(built: Built):
     results = run(
         wasm(built, "sizes"),

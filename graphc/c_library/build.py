@@ -180,7 +180,7 @@ def _kinds(path: Path, emit: Sequence[str] | None, system: System, weights: str)
     default = WASM_KINDS if suffix in WASM_KINDS else tuple(dict.fromkeys((suffix or "so", "h")))
     kinds = tuple(emit) if emit is not None else default
     check_kinds(kinds, system)
-    system.check_variants(kinds, weights)
+    system.check_weights(kinds, weights)
     return kinds
 
 
@@ -191,7 +191,7 @@ def _machines(names: str, strict_order: bool) -> tuple[Target, ...]:
         raise ArgumentError(f"no library serves the different machines {names}", remedy="build a library for each")
     if any(not machine.detection(MACHINE) for machine in machines[:-1]):
         raise ArgumentError(
-            f"of the targets {names}, one before the last is not told from the others when a program runs",
+            f"of the targets {names}, one before the last cannot be detected when a program runs",
             remedy="list the best processor first, as in avx512,avx2,sse2",
         )
     return machines

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from graphc.c_library.fmu import FMI_EXPORTS, emit_fmu, fmu_archive, fmu_plan
-from graphc.c_library.system import Linking, System
+from graphc.c_library.system import Linking, System, executable_bytes
 from graphc.codegen.link.archive import write_archive
 from graphc.codegen.link.fill import fill_section
-from graphc.codegen.link.layout import SectionFlag
 from graphc.codegen.link.reader import read_object
 from graphc.codegen.link.relocatable import merge_objects
 from graphc.codegen.link.shared import link_shared
@@ -36,10 +35,6 @@ def _link(linking: Linking) -> dict[str, bytes]:
     return contents
 
 
-def _code_bytes(code: bytes) -> int:
-    return sum(s.nbytes for s in read_object(code).sections if s.flags & SectionFlag.EXECUTE)
-
-
 SYSTEM = System(
     title="Linux",
     fits=lambda target: "linux" in target.triple,
@@ -47,6 +42,6 @@ SYSTEM = System(
     kinds=("so", "a", "o", "h", "c", "py", "hpp", "rs", "go", "fmu"),
     library=".so",
     link=_link,
-    code_bytes=_code_bytes,
+    code_bytes=lambda code: executable_bytes(read_object(code)),
     fill=fill_section,
 )

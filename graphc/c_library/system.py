@@ -10,8 +10,15 @@ import numpy as np
 from graphc.base.errors import ArgumentError
 from graphc.base.records import dataclass
 from graphc.c_library.plan import BESIDE, INSIDE, LibraryPlan
+from graphc.codegen.link.layout import SectionFlag
+from graphc.codegen.link.reader import Object
 from graphc.codegen.machine.target import Target
 from graphc.compiler.linking import builtins_for
+
+LINUX_PROOFS = (
+    "realtime=True proves code for Linux only: prove a library of the Linux target with the same instructions"
+)
+"""Value of ``no_proof`` for a system whose machine code a library for Linux has too."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +65,8 @@ class System:
     weights."""
     named_kinds: tuple[str, ...] = ()
     """Kinds whose files are called ``STEM.KIND.SUFFIX``, with the suffix of a library."""
+    kinds_inside: tuple[str, ...] = ()
+    """Kinds of files that need the weights inside the library."""
     no_beside: str = ""
     """Why weights cannot be in a file of their own; empty if they can."""
     no_proof: str = ""
@@ -76,11 +85,22 @@ class System:
         if threads and not target.has_pool:
             raise ArgumentError(f"there is no thread pool for {target.triple}", remedy="pass threads=False")
 
-    def check_variants(self, kinds: Sequence[str], weights: str) -> None:
-        """Raise ArgumentError for variants of a library that would each hold all weights."""
+    def check_weights(self, kinds: Sequence[str], weights: str) -> None:
+        """Raise ArgumentError for kinds of files that need the weights in another place."""
         variant = next((kind for kind in kinds if kind in self.variants), None)
         if variant and weights != BESIDE:
             raise ArgumentError(
                 f"a file of kind {variant!r} shares the weights of other files",
                 remedy=f"pass weights={BESIDE!r} (--weights-beside)",
             )
+        kind = next((kind for kind in kinds if kind in self.kinds_inside), None)
+        if kind and weights == BESIDE:
+            raise ArgumentError(
+                f"a file of kind {kind!r} for {self.title} has its weights inside the library",
+                remedy=f"pass weights={INSIDE!r} (leave out --weights-beside)",
+            )
+
+
+def executable_bytes(content: Object) -> int:
+    """Return the bytes of the executable sections of an object file."""
+    return sum(s.nbytes for s in content.sections if s.flags & SectionFlag.EXECUTE)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graphc.base.errors import ArgumentError
 from graphc.c_library.system import Linking, System
 from graphc.c_library.wasi import START, emit_command
 from graphc.codegen.link.wasm_module import STACK_BYTES, link_wasm
@@ -17,8 +16,6 @@ WASM_KINDS = ("wasm", "js", "d.ts", "html")
 the loader, and a page that calls it."""
 _VARIANTS = {"relaxed": "wasm-relaxed", "scalar": "wasm-scalar"}
 """Kinds of further modules, for engines with more or fewer instructions: the target of each."""
-
-
 COMMAND = "wasi"
 """Kind of a module with a function that reads stdin and writes stdout."""
 
@@ -31,8 +28,6 @@ def _link(linking: Linking) -> dict[str, bytes]:
     plan, kinds = linking.plan, linking.kinds
     contents = {"wasm": _module(linking, [name for name in plan.exports if name not in plan.tables])}
     if COMMAND in kinds:
-        if plan.is_beside:
-            raise ArgumentError("a WASI command contains its weights", remedy="pass weights='inside'")
         contents[COMMAND] = _module(linking, [START], [build_object(emit_command(plan), linking.target)])
     return contents
 
@@ -53,6 +48,7 @@ SYSTEM = System(
     library=".wasm",
     variants=_VARIANTS,
     named_kinds=(*_VARIANTS, COMMAND),
+    kinds_inside=(COMMAND,),
     link=_link,
     code_bytes=lambda code: sum(len(function.body) for function in read_wasm_object(code).functions),
     no_proof="realtime=True proves properties of machine code, which an engine makes of WebAssembly when it loads it",

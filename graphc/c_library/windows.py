@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from graphc.c_library.system import Linking, System
+from graphc.c_library.system import LINUX_PROOFS, Linking, System, executable_bytes
 from graphc.codegen.link.archive import write_archive
 from graphc.codegen.link.coff_reader import read_coff
 from graphc.codegen.link.coff_relocatable import merge_coff
 from graphc.codegen.link.fill import fill_section
 from graphc.codegen.link.import_library import write_import_library
-from graphc.codegen.link.layout import SectionFlag
 from graphc.codegen.link.pe_shared import link_dll
 
 
@@ -25,10 +24,6 @@ def _link(linking: Linking) -> dict[str, bytes]:
     return contents
 
 
-def _code_bytes(code: bytes) -> int:
-    return sum(s.nbytes for s in read_coff(code).sections if s.flags & SectionFlag.EXECUTE)
-
-
 SYSTEM = System(
     title="Windows",
     fits=lambda target: target.is_windows,
@@ -36,7 +31,7 @@ SYSTEM = System(
     kinds=("dll", "lib", "a", "o", "h", "c", "py"),
     library=".dll",
     link=_link,
-    code_bytes=_code_bytes,
+    code_bytes=lambda code: executable_bytes(read_coff(code)),
     fill=fill_section,
-    no_proof="realtime=True proves code for Linux only: prove a library of the Linux target with the same instructions",
+    no_proof=LINUX_PROOFS,
 )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from graphc.base.errors import ArgumentError
 from graphc.c_library import bare, linux, wasm, windows
+from graphc.c_library.build import build_library
+from graphc.c_library.systems import SYSTEMS
 from graphc.codegen.machine.target import target_named
 
 
@@ -38,3 +41,12 @@ def test_a_system_refuses_what_it_says_that_it_has_not():
                     system.check(target, weights, threads, realtime)
             else:
                 system.check(target, weights, threads, realtime)
+
+
+def test_kinds_that_need_their_weights_elsewhere_are_refused_before_the_model_is_traced(tmp_path: Path):
+    for system in SYSTEMS:
+        for kinds, weights in ((system.variants, "inside"), (system.kinds_inside, "beside")):
+            for kind in kinds:
+                options: Any = {"path": tmp_path / "net.x", "emit": (kind,), "target": system.example}
+                with pytest.raises(ArgumentError, match=f"a file of kind '{kind}'"):
+                    build_library(lambda: pytest.fail("it is traced"), weights=weights, **options)

@@ -79,8 +79,7 @@ class GuardedWriter(NativeWriter):
     def require_context(self, magic: int) -> None:
         """Emit a check that ``%net`` is a context of this library."""
         self.require_pointers([("%net", ALIGNMENT)])
-        signed = magic - (1 << 64) if magic >> 63 else magic
-        self.require(self.equal("i64", self.load("i64", "%net"), str(signed)), "ERROR_CONTEXT")
+        self.require(self.equal("i64", self.load("i64", "%net"), str(magic)), "ERROR_CONTEXT")
 
     def within(self, value: str, low: int, high: int, status: str) -> None:
         """Emit a check that ``low <= value <= high``."""
@@ -226,8 +225,7 @@ def _init(plan: LibraryPlan, declarations: Declarations) -> Function:
     for value, offset in ((1, COUNT), (SPIN_NS, SPIN)):
         w.store("i64", str(value), w.offset("%net", offset))
     _copy_initial(w, plan, weights)
-    signed = plan.magic - (1 << 64) if plan.magic >> 63 else plan.magic
-    w.store("i64", str(signed), "%net")
+    w.store("i64", str(plan.magic), "%net")
     if len(plan.targets) > 1:
         w.store("i64", version, w.offset("%net", VERSION))
     if plan.threads:
@@ -444,9 +442,8 @@ def _choose(plan: LibraryPlan, entry: EntryPlan) -> Function:
     version = w.load("i64", w.offset("%net", VERSION))
     arguments = ", ".join(f"{kind} {register}" for kind, register in _parameters(entry))
     names = [_name(plan, entry, number, "run") for number in range(len(plan.targets))]
-    calls = [
-        f"notail call {CODE} @{name}({arguments})" for name in names
-    ]  # a proof follows calls, not conditional jumps
+    # NOTE: a proof follows calls, not the conditional jumps that calls at the end of a function may become.
+    calls = [f"notail call {CODE} @{name}({arguments})" for name in names]
     for number, call in enumerate(calls[:-1]):
         w.need(w.equal("i64", version, str(number)), f"not{number}")
         w.give("i32", w.value(call))

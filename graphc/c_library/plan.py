@@ -279,8 +279,8 @@ class LibraryPlan:
 
     @cached_property
     def magic(self) -> int:
-        """Return the first word of a valid context: odd, and derived from the digest."""
-        return int.from_bytes(self.digest[:8], "little") | 1
+        """Return the first word of a valid context, as a signed integer: odd, and derived from the digest."""
+        return int.from_bytes(self.digest[:8], "little", signed=True) | 1
 
     def symbol(self, name: str) -> str:
         """Return the symbol of an exported function or table."""

@@ -71,12 +71,14 @@ def described(name: str, target: Target) -> dict[str, Any]:
 def _emulator(target: Target) -> str:
     """Return the installed program that runs code of a target; empty for none."""
     name = architecture(target)
-    programs = (f"qemu-{name}",)
+    programs: tuple[str, ...] = (f"qemu-{name}",)
     if target.is_bare:
         programs = (f"qemu-system-{'arm' if name.startswith('thumb') else name}",)
-    elif target.is_windows or target.is_wasm:
-        programs = WINE if target.is_windows else ("node",)
-    if target.is_macos:
+    elif target.is_windows:
+        programs = WINE
+    elif target.is_wasm:
+        programs = ("node",)
+    elif target.is_macos:
         programs = ()
     return next((os.path.basename(program) for program in programs if shutil.which(program)), "")
 

@@ -69,7 +69,7 @@ def resolve_wasm(
     for code in objects:
         resolver.add(read_wasm_object(code))
     roots = {name: resolver.exported(name) for name in exports}
-    return resolver.reached(roots, [symbol.definition for symbol in list(definitions.values())[: len(data)]])
+    return resolver.reached(roots, [definitions[name].definition for name in data])
 
 
 class _Resolver:

@@ -176,9 +176,8 @@ def _measure(name: str, calls: int, rounds: int, peer: Path | None) -> dict[str,
 
 
 def _script(loader: str, inputs: int, calls: int) -> str:
-    name = re.search(r"inputs: \[\s*\{ name: (\"[^\"]*\")", loader)
-    assert name is not None, loader
-    constants = f"const NAME = {name[1]}, INPUTS = {inputs}, CALLS = {calls};"
+    name = json.dumps(wasm_browser.first_input(loader))
+    constants = f"const NAME = {name}, INPUTS = {inputs}, CALLS = {calls};"
     return constants + _SCRIPT
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import http.server
 import json
+import re
 import shutil
 import subprocess
 import tempfile
@@ -146,10 +147,9 @@ def measure(name: str, browser: str, package: Path, weights: Path | None, turns:
         graphc.export(model, x, path=folder / "net.onnx")
         for file in _PEER:
             shutil.copy(package / "node_modules/onnxruntime-web/dist" / file, folder / file)
-        loader = library.files["js"].read_text()
-        name_of_input = json.loads(loader.split("inputs: [")[1].split("name: ")[1].split(", kind")[0])
         shape, integer = list(x.shape), x.numpy().dtype == np.int64
-        constants = {"NAME": name_of_input, "COUNT": int(np.prod(shape)), "SHAPE": shape, "INTEGER": integer}
+        own_name = first_input(library.files["js"].read_text())
+        constants = {"NAME": own_name, "COUNT": int(np.prod(shape)), "SHAPE": shape, "INTEGER": integer}
         runs = []
         for turn in range(rounds):
             values = {**constants, "TURN": turn % 2, "TURNS": turns}
@@ -166,6 +166,13 @@ def measure(name: str, browser: str, package: Path, weights: Path | None, turns:
         figures[f"{key} first"] = median(run[key]["first"] for run in runs)
         figures[key] = median(time for run in runs for time in run[key]["times"])
     return figures
+
+
+def first_input(loader: str) -> str:
+    """Return the name of the first input in the text of a loader in JavaScript."""
+    name = re.search(r'inputs: \[\s*\{ name: ("(?:[^"\\]|\\.)*")', loader)
+    assert name is not None, loader
+    return json.loads(name[1])
 
 
 def _compressed(files: list[Path]) -> int:

@@ -96,22 +96,24 @@ def check(
     """
     _check_accuracy(accuracy, precision)
     if isinstance(model, ChecksItself):
-        if passes or gradients or any(x is not None for x in (precision, dims, folder)):
-            raise ArgumentError(
-                "check compares a stream with its model: it takes sequences, rtol and atol",
-                remedy="leave out other arguments",
-            )
+        _refuse_others(passes, gradients, precision, dims, folder)
         return model.check(*examples, rtol=rtol, atol=atol)
     if passes or gradients or isinstance(model, CompiledStep) or folder is not None:
         if not rtol is atol is precision is None:
-            raise ArgumentError(
-                "check of every pass takes no precision and no tolerances", remedy="leave out passes=True"
-            )
+            raise ArgumentError("checks of passes take no precision and no tolerances", remedy="leave out passes=True")
         return check_model_passes(model, examples, gradients=gradients, dims=dims, folder=folder)
     report = _check_stages(model, examples, dims, precision, rtol, atol)
     if precision is None or not isinstance(report, Report):
         return report
     return with_model_figures(report, model, examples, precision, accuracy)
+
+
+def _refuse_others(*arguments: Any) -> None:
+    if any(x is not None and x is not False for x in arguments):
+        raise ArgumentError(
+            "check compares a stream with its model: it takes sequences, rtol and atol",
+            remedy="leave out other arguments",
+        )
 
 
 def _check_accuracy(accuracy: Any, precision: str | None) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from graphc.base.records import dataclass
 from graphc.ir.graph.graph import Graph, Node
-from graphc.ir.graph.interpret import Reemitter, live_nodes
+from graphc.ir.graph.interpret import Reemitter, has_effect, live_nodes
 from graphc.ir.op import Trait
 from graphc.passes.base import PassResult
 
@@ -33,11 +33,6 @@ class DeadCodeElimination:
         live = live_nodes(graph, [*graph.outputs, *effects])
         dead = sum([node not in live for node in graph.nodes()])
         return PassResult(_Keep(live).transform(graph) if dead else graph, dead)
-
-
-def has_effect(node: Node) -> bool:
-    """Return whether a node must run although its results are not used."""
-    return not node.op.has(Trait.PURE) or (node.op.has(Trait.ORDERED) and node.attrs["ordered"])
 
 
 class _Keep(Reemitter):

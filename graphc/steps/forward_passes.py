@@ -9,9 +9,8 @@ from graphc.base.errors import TraceError
 from graphc.calls.graph_module import Replay
 from graphc.calls.machine import target_for
 from graphc.ir.graph.graph import INPUT, Graph, Node
-from graphc.ir.graph.interpret import Reemitter
+from graphc.ir.graph.interpret import Reemitter, has_effect
 from graphc.passes.base import Pass
-from graphc.passes.dce import has_effect
 from graphc.passes.pipeline import optimize
 from graphc.tensors.structure import flatten, unflatten
 from graphc.tensors.tensor import Tensor

@@ -13,10 +13,9 @@ from graphc.base.errors import StreamError
 from graphc.base.records import dataclass
 from graphc.base.sizes.size import Dimension, at, is_size
 from graphc.ir.graph.graph import Graph, Node, Value
-from graphc.ir.graph.interpret import bound_attrs, live_nodes
+from graphc.ir.graph.interpret import bound_attrs, has_effect, live_nodes
 from graphc.ir.op import REGISTRY
 from graphc.ops import dispatch
-from graphc.passes.dce import has_effect
 from graphc.streams.signal import Signal, of_axis, resized
 
 Tensors = Sequence[Any]

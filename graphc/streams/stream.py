@@ -282,6 +282,19 @@ def stream(
     step = None if step is None else _whole_number("step", step, 1)
     memory = None if memory is None else _whole_number("memory", memory, 1)
     lookahead = _whole_number("lookahead", lookahead, 0)
+    dims, dim = _named(model, examples, keyword_examples, dims, dim)
+    traced = trace_sized(model, examples, keyword_examples, Dims(dims, model).varying(dim, examples, keyword_examples))
+    graph = traced.graph
+    graph.assumptions = tuple(traced.assumptions.found.values())
+    graph.bound = {a.value.node.attrs["path"]: a.tensor for a in traced.arguments}
+    planned = make_plan(graph, _dimension(graph, dim), step, lookahead, memory)
+    return Stream(StreamStep(planned, traced.structure, graph.bound), planned, model)
+
+
+def _named(
+    model: Any, examples: Sequence[Any], keyword_examples: Mapping[str, Any], dims: Any, dim: str | int
+) -> tuple[Any, str]:
+    """Return the named dimensions of the arguments, and the name of that of time."""
     if not isinstance(dim, str):
         if dims is not None:
             raise ArgumentError("dims names the dimension of time", remedy="pass its name as dim, or leave out dims")
@@ -292,12 +305,7 @@ def stream(
             "the dimension of time is not known",
             remedy=f"pass its number, dim=1, or dims={{'x': (1, gc.Dim({dim!r}))}}",
         )
-    traced = trace_sized(model, examples, keyword_examples, Dims(dims, model).varying(dim, examples, keyword_examples))
-    graph = traced.graph
-    graph.assumptions = tuple(traced.assumptions.found.values())
-    graph.bound = {a.value.node.attrs["path"]: a.tensor for a in traced.arguments}
-    planned = make_plan(graph, _dimension(graph, dim), step, lookahead, memory)
-    return Stream(StreamStep(planned, traced.structure, graph.bound), planned, model)
+    return dims, dim
 
 
 def _whole_number(name: str, value: Any, least: int | None) -> int:

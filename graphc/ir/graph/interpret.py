@@ -237,3 +237,8 @@ def live_nodes(graph: Graph, roots: Iterable[Value]) -> set[Node]:
             live.add(node)
             stack += [v.node for v in node.operands]
     return live
+
+
+def has_effect(node: Node) -> bool:
+    """Return whether a node must run although its results are not used."""
+    return not node.op.has(Trait.PURE) or (node.op.has(Trait.ORDERED) and node.attrs["ordered"])

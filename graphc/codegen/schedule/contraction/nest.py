@@ -446,8 +446,9 @@ def _block(
         body = _block_through_scratch(c, tile, target, names, mapping, reads, (row, side, lane))
     else:
         body = BodyCopier(names, mapping, reads).body(c.body)
-        if not target.costs.strict_order and not is_size(number := row_run.size * piece.vectors):
-            body = interleave(body, int(k.chain_cycles) // number, names)
+        waits = c.dtype.is_floating_point and not target.costs.strict_order  # additions of integers do not
+        if waits and not is_size(sums := row_run.size * piece.vectors):
+            body = interleave(body, int(k.chain_cycles) // sums, names)
         body = _written_out(c, tile, target, body, names)
         body = wrap([(row, "unroll"), (side, "unroll"), (lane, "vector")], body)
     return wrap([(axis, "parallel") for axis in around.values()], body)
@@ -568,9 +569,8 @@ def _split_reduction(body: tuple[Stmt, ...], lanes: int, names: Names) -> tuple[
             return None
         pieces: list[Stmt] = []
         for start, number, size in column_runs(loop.axis.extent, lanes):
-            used = size
-            if is_partial((start, number, size), loop.axis):  # the last vector may have fewer lanes
-                used = loop.axis.extent - start
+            # The last vector may have fewer lanes.
+            used = loop.axis.extent - start if is_partial((start, number, size), loop.axis) else size
             step, lane = names.axis("o", number), names.axis("l", used)
             index = block_index(start, (step, size), (lane, 1))
             inner = BodyCopier(names, {loop.axis: index}).body(loop.body)

@@ -8,7 +8,7 @@ from graphc.base.sizes.size import always, hint, is_one, is_size
 from graphc.codegen.machine.costs import LoopCosts
 from graphc.ir.kernel.index import Axis, Div, Dynamic, Index, Mod, as_index, atoms, axes_of
 from graphc.ir.kernel.map import BodyCopier, Names, indices_of, is_leaf, map_statements, names_given
-from graphc.ir.kernel.statements import Acc, IndexLet, Let, Load, Loop, Stmt, Store, Update, walk
+from graphc.ir.kernel.statements import IndexLet, Let, Load, Loop, Stmt, Store, walk
 
 # ---- merging
 
@@ -193,16 +193,16 @@ def write_out(body: tuple[Stmt, ...], names: Names, k: LoopCosts) -> tuple[Stmt,
 
 
 def interleave(body: tuple[Stmt, ...], most: int, names: Names) -> tuple[Stmt, ...]:
-    """Let the last reduce loop add to up to ``most`` sums in turn, so that additions of floats do not wait for each
-    other. Those of integers do not wait, and a sum with weights ends after the last one that is not zero."""
-    floats = {s.name for s, _ in walk(body) if isinstance(s, Acc) and s.dtype.is_floating_point}
+    """Let the last reduce loop add to up to ``most`` sums in turn, so that additions do not wait for each other.
+
+    A sum with weights ends after the last one that is not zero, and is left alone.
+    """
 
     def enter(loop: Loop) -> tuple[Stmt, ...] | None:
         extent = loop.axis.extent
         if not is_leaf(loop) or loop.kind != "reduce" or loop.until or is_size(extent):
             return None
-        weighs = any(isinstance(s, Let) and s.op == "weigh" for s in loop.body)
-        if weighs or any(isinstance(s, Update) and s.acc not in floats for s in loop.body):
+        if any(isinstance(s, Let) and s.op == "weigh" for s in loop.body):
             return None
         chains = next((n for n in range(most, 1, -1) if extent % n == 0), 1)
         if chains == 1:

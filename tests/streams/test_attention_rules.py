@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import graphc as gc
-from tests.streams.cases import NETS
 from tests.streams.compare import expect_all_steps
-from tests.streams.nets import ATTENTION
+from tests.streams.nets import ATTENTION, NETS
 
 
 @pytest.mark.parametrize("name", ATTENTION)

@@ -10,9 +10,9 @@ import pytest
 import graphc as gc
 from graphc import nn
 from graphc.base.errors import StreamError
-from tests.streams.cases import NETS, WAVE, Case, CausalConv
+from tests.streams.cases import WAVE, Case, CausalConv
 from tests.streams.compare import expect_all_steps
-from tests.streams.nets import ARGUMENTS
+from tests.streams.nets import ARGUMENTS, NETS
 from tests.streams.refusals import REFUSALS
 
 

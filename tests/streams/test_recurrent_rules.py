@@ -8,9 +8,9 @@ import pytest
 import graphc as gc
 from graphc import nn
 from graphc.base.errors import StreamError
-from tests.streams.cases import NETS, Lambda
+from tests.streams.cases import Lambda
 from tests.streams.compare import expect_all_steps
-from tests.streams.nets import LOOPS
+from tests.streams.nets import LOOPS, NETS
 
 
 @pytest.mark.parametrize("name", LOOPS)

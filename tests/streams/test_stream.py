@@ -14,8 +14,9 @@ import graphc as gc
 from graphc import nn
 from graphc.base.errors import ArgumentError, StreamError
 from graphc.streams.stream import Stream
-from tests.streams.cases import NETS, TIME, WAVE, Case, CausalConv
+from tests.streams.cases import TIME, WAVE, Case, CausalConv
 from tests.streams.compare import expect_equal, part, run, whole
+from tests.streams.nets import NETS
 
 _COMPILED = ("wavenet", "gru_tagger", "keywords", "heads_of_a_window", "tasnet")
 

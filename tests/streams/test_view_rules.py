@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.streams.cases import NETS
 from tests.streams.compare import expect_all_steps
-from tests.streams.nets import SAMPLES
+from tests.streams.nets import NETS, SAMPLES
 
 
 @pytest.mark.parametrize("name", SAMPLES)

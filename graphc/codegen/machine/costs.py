@@ -225,6 +225,11 @@ class ContractionCosts:
     """Registers beside a block and its panel from which windows are written out where every load takes one. Found in
     the assembly for NEON: with fewer, sums are spilled."""
 
+    @property
+    def busy_sums(self) -> int:
+        """Sums that keep the units busy: each waits for its last multiply-add."""
+        return int(self.chain_cycles * self.multiply_adds)
+
 
 @dataclass(frozen=True)
 class LaneCosts:

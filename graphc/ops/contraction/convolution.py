@@ -18,7 +18,7 @@ from graphc.ir.op import Attr, Attrs, Dims, ErrorSample, ImageRule, OnParts, OpD
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
 from graphc.ops.batch import BatchedOperand, move, spread
-from graphc.ops.contraction.matrix_product import of_halves, product_of, summed_type
+from graphc.ops.contraction.matrix_product import of_halves, one_product, product_of, summed_type
 from graphc.ops.define import define
 from graphc.ops.movement import shape
 from graphc.ops.pointwise.parts_of_complex import holomorphic
@@ -219,7 +219,9 @@ def _pad_spatial(x: Any, padding: Pairs, interior: Ints | None = None) -> Any:
 
 def _decompose_conv(x: Any, weight: Any, padding: Pairs, **attrs: Any) -> Any:
     if not any(low or high for low, high in padding):
-        return None
+        if any(n != 1 for n in (*weight.shape[1:], *attrs["stride"], attrs["groups"])):
+            return None
+        return one_product(x, shape.reshape(weight, shape=(1, *weight.shape[:1], *weight.shape[2:])))
     return conv(_pad_spatial(x, padding), weight, padding=((0, 0),) * len(padding), **attrs)
 
 

@@ -19,6 +19,7 @@ from graphc.ir.types import TensorType
 from graphc.ops.batch import BatchedOperand
 from graphc.ops.define import define
 from graphc.ops.movement import shape
+from graphc.ops.pointwise import elementwise
 from graphc.ops.pointwise.parts_of_complex import holomorphic
 from graphc.ops.rules import broadcast, check_axis, check_kind
 from graphc.ops.samples import floats, plain
@@ -162,6 +163,25 @@ def _batched_matmul(op: OpDef, size: int, operands: Sequence[BatchedOperand], at
     return matmul(*values, **attrs)
 
 
+def _decompose_matmul(a: Any, b: Any, transpose_a: bool, transpose_b: bool) -> Any:
+    """Return a product of columns with rows as their elementwise product, which fuses with its readers; None for other
+    products."""
+    if not is_one(a.shape[-2 if transpose_a else -1]):
+        return None
+    column, row = (_without_transposition(x, flag) for x, flag in ((a, transpose_a), (b, transpose_b)))
+    return one_product(column, row)
+
+
+def _without_transposition(x: Any, transposed: bool) -> Any:
+    return shape.reshape(x, shape=(*x.shape[:-2], x.shape[-1], x.shape[-2])) if transposed else x
+
+
+def one_product(a: Any, b: Any) -> Any:
+    """Return the elementwise product as a sum of one product: it starts at 0, which turns -0 into 0."""
+    product = elementwise.mul(a, b)
+    return elementwise.add(product, 0.0) if product.dtype.kind == "f" else product
+
+
 matmul = define(
     "matmul",
     "Matrix product over the last two dimensions; the dimensions before them broadcast; either operand may be "
@@ -175,6 +195,7 @@ matmul = define(
     reference=_reference,
     vjp=(holomorphic(_vjp_a), holomorphic(_vjp_b)),
     lower=lower_matmul,
+    decompose=_decompose_matmul,
     complex=OnParts.BILINEAR,
     traits=Trait.PURE | Trait.CONTRACTION,
     zero_sign=ZeroSign.KEPT,

@@ -59,12 +59,22 @@ def test_decomposition_is_equal(name, number):
     attrs = op.normalize(sample.attrs)
     expected = op.evaluate(sample.operands, attrs)[0]
     padded = any(any(pair) for pair in attrs["padding"])
-    if not padded and name != "conv_grad_input":
+    single = name == "conv" and all(n == 1 for n in sample.operands[1].shape[1:]) and attrs["groups"] == 1
+    if not padded and name != "conv_grad_input" and not single:
         assert op.decompose(*sample.operands, **attrs) is None
         return
     got, used = emit(lambda *operands: op.decompose(*operands, **attrs), sample.operands)
     np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)
-    assert "conv_grad_input" not in used and ("pad" in used or not expected.size)
+    assert "conv_grad_input" not in used and ("pad" in used or not expected.size or (single and "mul" in used))
+
+
+def test_a_window_of_one_number_is_an_elementwise_product():
+    x, weight = np.array([[[-0.0, 2.0, np.inf]]], np.float32), np.array([[[3.0]], [[0.0]]], np.float32)
+    attrs = convolution.conv.op.normalize({"stride": (1,), "padding": ((0, 0),), "dilation": (1,), "groups": 1})
+    got, used = emit(lambda *operands: convolution.conv.op.decompose(*operands, **attrs), (x, weight))
+    np.testing.assert_array_equal(got, convolution.conv.op.evaluate((x, weight), attrs)[0])
+    assert not np.signbit(got[:, :, 0]).any() and "conv" not in used
+    assert convolution.conv.op.decompose(x, weight, **{**attrs, "stride": (2,)}) is None
 
 
 @pytest.mark.parametrize("name,number", SAMPLES)

@@ -82,3 +82,19 @@ def test_every_product_says_how_many_multiply_adds_it_takes(op):
         found = op.multiply_adds(types, op.result_types(types, attrs), attrs)
         added = op.evaluate(arrays, attrs)[0].sum(dtype=np.float64)
         assert added <= found if any(map(any, attrs.get("padding", ()))) else added == found
+
+
+@pytest.mark.parametrize("batches,ta,tb", CASES)
+def test_a_sum_of_one_product_is_an_elementwise_product(batches, ta, tb):
+    a = normal(*batches[0], *((1, 4) if ta else (4, 1)))
+    b = normal(*batches[1], *((6, 1) if tb else (1, 6)))
+    a[..., 0, 0], b[..., 0, 0] = -0.0, 1.0
+    attrs = {"transpose_a": ta, "transpose_b": tb}
+    graph = Graph()
+    values = [graph.add_input(TensorType(dtype_of(v.dtype), v.shape), "x") for v in (a, b)]
+    with use(GraphDispatcher(graph)):
+        graph.set_outputs([OP.decompose(*values, **attrs)])
+    (found,), (expected,) = evaluate(graph, [a, b]), OP.evaluate((a, b), attrs)
+    np.testing.assert_array_equal(found, expected)
+    assert not np.signbit(found[..., 0, 0]).any()
+    assert OP.decompose(normal(4, 2), normal(2, 6), transpose_a=False, transpose_b=False) is None

@@ -14,7 +14,7 @@ from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.contraction.match import Contraction
 from graphc.codegen.schedule.contraction.pack import Packed, Packing
 from graphc.codegen.schedule.contraction.product_of_tiles import in_tiles
-from graphc.codegen.schedule.contraction.register_block import Tile, rows_exceed_l2
+from graphc.codegen.schedule.contraction.register_block import Tile, may_add_in_turn, rows_exceed_l2
 from graphc.codegen.schedule.contraction.runs import (
     LeftOver,
     RowRun,
@@ -446,9 +446,8 @@ def _block(
         body = _block_through_scratch(c, tile, target, names, mapping, reads, (row, side, lane))
     else:
         body = BodyCopier(names, mapping, reads).body(c.body)
-        waits = c.dtype.is_floating_point and not target.costs.strict_order  # additions of integers do not
-        if waits and not is_size(sums := row_run.size * piece.vectors):
-            body = interleave(body, int(k.chain_cycles) // sums, names)
+        if may_add_in_turn(c, target) and not is_size(sums := row_run.size * piece.vectors):
+            body = interleave(body, k.busy_sums // sums, names)
         body = _written_out(c, tile, target, body, names)
         body = wrap([(row, "unroll"), (side, "unroll"), (lane, "vector")], body)
     return wrap([(axis, "parallel") for axis in around.values()], body)

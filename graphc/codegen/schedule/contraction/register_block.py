@@ -18,7 +18,7 @@ from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.contraction.match import Contraction
 from graphc.codegen.schedule.contraction.product_of_tiles import rows_are_packed, tile_steps
 from graphc.codegen.schedule.contraction.runs import even_rows, falling_runs, remainders
-from graphc.codegen.schedule.loops.transform import blocks
+from graphc.codegen.schedule.loops.transform import blocks, sums_in_turn
 from graphc.ir.kernel.access import UNIFORM, UNIT, access
 from graphc.ir.kernel.expected import expected_axis, expected_index
 from graphc.ir.kernel.index import Axis, axes_of
@@ -165,6 +165,7 @@ def _lane_tiles(
     """
     lanes, k = target.lanes(c.dtype), target.costs.contraction
     points = float(prod(x.extent for x in c.outer))
+    added, busy = c.reduced[-1].extent, k.busy_sums if may_add_in_turn(c, target) else 0
     broadcast = access(a.index, axis) == UNIFORM
     near = {Store: (UNIT,), Load: (UNIFORM, UNIT)}
     scattered = [s for s in c.outer_accesses if access(s.index, axis) not in near[type(s)]]
@@ -193,7 +194,8 @@ def _lane_tiles(
                 far = 0.0 if pack or close else _strided_wait(c, b, row, rows, vectors, target)
 
                 def step(n: int, read: float = read, v: int = vectors, each: float = each, far: float = far) -> float:
-                    return _step_cycles(n * v, n if broadcast else n * v, v * read, k) + n * each + far
+                    chains = sums_in_turn(added, busy // (n * v)) if 2 * n * v <= busy else 1
+                    return _step_cycles(n * v, n if broadcast else n * v, v * read, k, chains) + n * each + far
 
                 fractions = _row_fractions(row, rows, sizes)
                 cycles = sum(
@@ -393,13 +395,19 @@ def _far_accesses(c: Contraction, a: Load, axis: Axis, target: Target) -> int:
     )
 
 
-def _step_cycles(sums: int, reads: int, panel: float, k: ContractionCosts) -> float:
+def may_add_in_turn(c: Contraction, target: Target) -> bool:
+    """Return whether products may be added to several sums in turn: additions of integers do not wait for each other,
+    and strict order forbids it."""
+    return c.dtype.is_floating_point and not target.costs.strict_order
+
+
+def _step_cycles(sums: int, reads: int, panel: float, k: ContractionCosts, chains: int) -> float:
     """Return the cycles of one step of the sum.
 
-    The slowest of these counts: the multiply-adds at the machine's throughput, the latency of one chain of them, or the
-    reads of the rows (from L1) and of the panel (``panel`` cycles).
+    The slowest of these counts: the multiply-adds at the machine's throughput, the latency of a multiply-add where
+    each sum has ``chains`` of them, or the reads of the rows (from L1) and of the panel (``panel`` cycles).
     """
-    return max(sums / k.multiply_adds, k.chain_cycles, reads * k.l1_read + panel) + k.step_cycles
+    return max(sums / k.multiply_adds, k.chain_cycles / chains, reads * k.l1_read + panel) + k.step_cycles
 
 
 def _packing_cycles(c: Contraction, b: Load, axis: Axis, free: frozenset[str], k: ContractionCosts) -> float:

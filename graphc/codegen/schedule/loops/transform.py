@@ -192,6 +192,11 @@ def write_out(body: tuple[Stmt, ...], names: Names, k: LoopCosts) -> tuple[Stmt,
     return map_statements(body, enter=enter)
 
 
+def sums_in_turn(extent: int, most: int) -> int:
+    """Return the number of sums, up to ``most``, to which ``extent`` numbers are added in turn."""
+    return next((n for n in range(most, 1, -1) if extent % n == 0), 1)
+
+
 def interleave(body: tuple[Stmt, ...], most: int, names: Names) -> tuple[Stmt, ...]:
     """Let the last reduce loop add to up to ``most`` sums in turn, so that additions do not wait for each other.
 
@@ -204,7 +209,7 @@ def interleave(body: tuple[Stmt, ...], most: int, names: Names) -> tuple[Stmt, .
             return None
         if any(isinstance(s, Let) and s.op == "weigh" for s in loop.body):
             return None
-        chains = next((n for n in range(most, 1, -1) if extent % n == 0), 1)
+        chains = sums_in_turn(extent, most)
         if chains == 1:
             return None
         outer, copy = names.axis("o", extent // chains), names.axis("u", chains)

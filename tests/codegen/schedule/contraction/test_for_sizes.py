@@ -60,7 +60,7 @@ def test_rows_run_over_pixels_where_these_are_as_good_as_images(target: str):
 
 
 def test_rows_run_over_images_where_pixels_are_few():
-    best, suited = blocks(padded(2), "avx512")
+    best, suited = blocks(padded(1), "avx512")
     assert suited is best and best.row is not None and best.row.name == "b"
 
 

@@ -15,6 +15,7 @@ from graphc import (
     fft,
     func,
     hooks,
+    integrate,
     linalg,
     monitor,
     nn,

@@ -87,6 +87,10 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "quantization": ("base", "tape", "tensors", "nn"),
     # Functions of functions: Jacobians, Hessians, gradient checks.
     "func": ("base", "ops", "tape", "tensors", "autograd", "tracing", "control", "nn"),
+    # Solvers: differential equations, equations, minima, and interpolation.
+    "integrate": (
+        *("base", "ir", "ir.graph", "ops", "tape", "tensors", "autograd", "tracing", "control", "linalg", "func"),
+    ),
     "distributions": ("base", "ops", "tape", "tensors", "linalg"),
     "signal": ("base", "tensors"),
     "data": ("base", "files", "tensors", "distributed"),

@@ -41,7 +41,8 @@ def while_loop(
     """Repeat ``state = body_fn(state)`` while ``cond_fn(state)`` is true, and return the last state.
 
     Compiled code contains a loop whose number of steps depends on values. Each call of either function draws random
-    numbers of its own; eager and compiled code draw the same ones.
+    numbers of its own; eager and compiled code draw the same ones. Under ``vmap`` each entry takes its own number of
+    steps, and the loop ends with the last entry.
 
     Args:
         cond_fn: function of the state that returns a bool or a bool tensor of one element.

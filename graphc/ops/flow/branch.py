@@ -19,9 +19,10 @@ from graphc.ops.batch import BatchedOperand
 from graphc.ops.batching import batched_graph
 from graphc.ops.define import define
 from graphc.ops.dispatch import GraphDispatcher
-from graphc.ops.flow.control import inline
+from graphc.ops.flow.control import graph_of, inline
 from graphc.ops.movement.shape import reshape
 from graphc.ops.pointwise import elementwise, math
+from graphc.ops.reduction import reduce
 from graphc.ops.rules import check_type, show
 from graphc.ops.samples import array, floats
 
@@ -72,15 +73,28 @@ def _backward(branch: Graph, inputs: Sequence[int], chosen: Sequence[int]) -> Gr
 
 
 def _batched(op: OpDef, size: int, operands: Sequence[BatchedOperand], attrs: Attrs) -> Any:
-    """Batch both branches; where conditions differ between the entries of the batch, compute both."""
+    """Batch both branches; where conditions differ between the entries of the batch, compute both.
+
+    Where the second branch only passes operands on, as after the last step of a bounded loop, the first one is
+    computed if any entry takes it.
+    """
     pred, *others = operands
     flags = [e.batched for e in others]
     branches = [batched_graph(attrs[name], size, flags) for name in ("then", "otherwise")]
     if not pred.batched:
         return cond(pred.value, *(e.value for e in others), then=branches[0], otherwise=branches[1])
-    both = [inline(branch, [e.value for e in others]) for branch in branches]
-    selected = [elementwise.where(_along(pred.value, a), a, b) for a, b in zip(*both, strict=True)]
+    values = [pred.value, *(e.value for e in others)]
+    if not attrs["otherwise"].nodes():
+        first = graph_of("cond.batched", values, lambda pred, *rest: _selected(pred, branches, rest))
+        second = graph_of("cond.batched", values, lambda _, *rest: inline(branches[1], rest))
+        return cond(reduce.any(pred.value, axes=(0,)), *values, then=first, otherwise=second)
+    selected = _selected(pred.value, branches, values[1:])
     return selected[0] if len(selected) == 1 else tuple(selected)
+
+
+def _selected(pred: Any, branches: Sequence[Graph], operands: Sequence[Any]) -> list[Any]:
+    both = [inline(branch, operands) for branch in branches]
+    return [elementwise.where(_along(pred, a), a, b) for a, b in zip(*both, strict=True)]
 
 
 def _along(pred: Any, value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from graphc.ops import dispatch
 from graphc.ops.batch import BatchedOperand
 from graphc.ops.batching import batched_graph
 from graphc.ops.define import define
+from graphc.ops.dispatch import GraphDispatcher
 from graphc.ops.effects.state import untracked
 from graphc.ops.movement.shape import filled
 from graphc.ops.rules import show
@@ -37,6 +38,15 @@ class Inliner(Interpreter):
 def inline(graph: Graph, arguments: Sequence[Any]) -> tuple[Any, ...]:
     """Return the outputs of ``graph`` for operands of the caller, by applying its ops one by one."""
     return Inliner().run(graph, arguments)
+
+
+def graph_of(name: str, operands: Sequence[Any], make: Callable[..., Sequence[Any]]) -> Graph:
+    """Return a graph of the op functions that ``make`` calls on arguments of the types of ``operands``."""
+    graph = Graph(name)
+    arguments = [graph.add_input(TensorType(x.dtype, tuple(x.shape)), f"x{i}") for i, x in enumerate(operands)]
+    with dispatch.use(GraphDispatcher(graph)):
+        graph.set_outputs(make(*arguments))
+    return graph
 
 
 def _check_argument(what: str, i: int, type: TensorType, expected: TensorType) -> None:

@@ -14,10 +14,14 @@ from graphc.ir.graph.interpret import Evaluator
 from graphc.ir.op import Attr, Attrs, ErrorSample, OpDef, Sample, Trait, Types
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
-from graphc.ops.batch import BatchedOperand
+from graphc.ops.batch import BatchedOperand, spread
+from graphc.ops.batching import batched_graph
 from graphc.ops.define import define
 from graphc.ops.dispatch import GraphDispatcher
+from graphc.ops.flow.control import graph_of, inline
+from graphc.ops.movement.shape import reshape
 from graphc.ops.pointwise import elementwise
+from graphc.ops.reduction.reduce import any
 from graphc.ops.rules import check_type
 from graphc.ops.samples import array
 
@@ -56,12 +60,30 @@ def _gradient(g: Any, result: Any, *operands: Any, **attrs: Any) -> tuple[Any, .
 
 
 def _batched(op: OpDef, size: int, operands: Sequence[BatchedOperand], attrs: Attrs) -> Any:
-    if not any(e.batched for e in operands):
-        return dispatch.apply(op, [e.value for e in operands], attrs)
-    raise ArgumentError(
-        "vmap: the entries of a batch may take different numbers of steps of a while_loop",
-        remedy="use while_loop(..., max_steps=N), or a loop whose state is the entire batch",
-    )
+    """Run steps while the condition holds for any entry of the batch; the other entries keep their carries.
+
+    A further carry says which entries go on, so that each condition is computed once.
+    """
+    carries = attrs["carries"]
+    flags = [i < carries or e.batched for i, e in enumerate(operands)]
+    values = [spread(e, size) if i < carries else e.value for i, e in enumerate(operands)]
+    test, body = (batched_graph(attrs[name], size, flags) for name in ("test", "body"))
+    (going,) = inline(test, values)
+    loop = {
+        "test": graph_of("test.any", [going, *values], lambda going, *_: [any(going, axes=(0,))]),
+        "body": graph_of("body.going", [going, *values], lambda going, *rest: _step(test, body, carries, going, rest)),
+    }
+    return dispatch.apply(op, [going, *values], {**loop, "carries": carries + 1})[1:]
+
+
+def _step(test: Graph, body: Graph, carries: int, going: Any, values: Sequence[Any]) -> list[Any]:
+    """Apply a step to the entries that go on; return which go on after it, and the carries."""
+    after = [
+        elementwise.where(reshape(going, shape=(*going.shape, *(1 for _ in old.shape[1:]))), new, old)
+        for new, old in zip(inline(body, values), values, strict=False)
+    ]
+    (more,) = inline(test, [*after, *values[carries:]])
+    return [elementwise.logical_and(going, more), *after]
 
 
 # ---- samples

@@ -7,7 +7,7 @@ import pytest
 
 import graphc as gc
 from graphc.base.dtypes import float64
-from graphc.base.errors import ArgumentError, GradientError
+from graphc.base.errors import GradientError
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import evaluate
 from graphc.ir.graph.parse import parse_graph
@@ -46,5 +46,15 @@ def test_what_cannot_be_done_names_the_way_out():
     graph = doubling()
     with pytest.raises(GradientError, match=r"max_steps=N"):
         vjp_graph(graph, [graph.inputs[0]])
-    with pytest.raises(ArgumentError, match="different numbers of steps"):
-        gc.vmap(lambda x: gc.while_loop(lambda s: s < 10, lambda s: s * 2, x))(gc.ones(3))
+
+
+def test_entries_of_a_batch_take_steps_of_their_own():
+    def power(x, base):
+        return gc.while_loop(lambda s: s[0] < 10, lambda s: (s[0] * base, s[1] + 1), (x, gc.tensor(0)))
+
+    xs, base = gc.tensor([1.0, 20.0, 5.0, 9.0]), gc.tensor(2.0)
+    batched = gc.vmap(power, in_dims=(0, None))
+    for run in (batched, gc.compile(batched)):
+        values, steps = run(xs, base)
+        assert values.tolist() == [16.0, 20.0, 10.0, 18.0]
+        assert steps.tolist() == [4, 0, 1, 1]

@@ -1,0 +1,173 @@
+"""Runge-Kutta steps, their error control, and their interpolants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphc.base.dtypes import int64
+from graphc.base.records import NamedTuple, dataclass
+from graphc.integrate.system import Leaves, Rate, advanced, norm_of, scalar, selected, weighted
+from graphc.integrate.tableaus import Tableau
+from graphc.tape.grad_mode import no_grad
+from graphc.tensors.creation import full
+from graphc.tensors.free_functions import where
+
+
+@dataclass(frozen=True)
+class Control:
+    """Settings of the step size."""
+
+    rtol: Any
+    atol: Any
+    first_step: Any
+    """Size of the first attempt; None: chosen from the rates."""
+    max_steps: int
+    """Attempts in one integration, rejected ones included."""
+    controlled: int | None = None
+    """Leaves whose errors count, from the first; None: all."""
+
+
+class Walk(NamedTuple):
+    """State of an adaptive integration after an attempt."""
+
+    start: Any
+    """Time at which the last attempt began."""
+    end: Any
+    """Time that has been reached."""
+    y0: Leaves
+    y1: Leaves
+    """States at ``start`` and at ``end``."""
+    rate: Leaves
+    """Rate at ``end``."""
+    stages: list[Leaves]
+    """Rates of the last attempt's stages."""
+    size: Any
+    """Size of the next attempt."""
+    growth: Any
+    """Limit of the next step's growth: 1 after a rejection."""
+    error: Any
+    """Error of the last accepted step, in tolerances."""
+    steps: Any
+    rejected: Any
+    """i64: attempts, and those among them that were rejected."""
+
+
+SAFETY, SHRINK, GROWTH = 0.9, 0.2, 10.0
+"""Factor on the optimal step, and bounds on the change of its size: Hairer, Norsett and Wanner, section II.4."""
+
+
+def rates_of(tableau: Tableau, rate: Rate, t: Any, ys: Leaves, first: Leaves, h: Any) -> tuple[list[Leaves], Leaves]:
+    """Return the rates of all stages of an explicit step from ``t``, and the state at ``t + h``."""
+    stages, state = [first], ys
+    for c, row in zip(tableau.c[1:], tableau.a[1:], strict=True):
+        state = advanced(ys, h, row, stages)
+        stages.append(rate(t + c * h, state))
+    return stages, state if tableau.ends_with_rate else advanced(ys, h, tableau.b, stages)
+
+
+def begin(tableau: Tableau, rate: Rate, t: Any, end: Any, ys: Leaves, control: Control) -> Walk:
+    """Return the state before the first step."""
+    first = rate(t, ys)
+    with no_grad():
+        size = _first_size(tableau, rate, t, end, ys, first, control).detach()
+    count = full((), 0, dtype=int64)
+    stages = [first] * len(tableau.c)
+    one = scalar(1.0, t)
+    return Walk(t, t, ys, ys, first, stages, size, one * GROWTH, one * 1e-4, count, count)
+
+
+def _first_size(tableau: Tableau, rate: Rate, t: Any, end: Any, ys: Leaves, first: Leaves, control: Control) -> Any:
+    """Return a step whose explicit Euler step changes the state little: Hairer, Norsett and Wanner, section II.4."""
+    if control.first_step is not None:
+        return scalar(1.0, t) * control.first_step
+    scales = _scales(ys, ys, control)
+    d0, d1 = _norm(ys, scales, control), _norm(first, scales, control)
+    guess = where((d0 < 1e-5) | (d1 < 1e-5), 1e-6, 0.01 * d0 / where(d1 > 0, d1, 1.0)).to(t.dtype)
+    guess = guess.minimum(end - t)
+    second = rate(t + guess, advanced(ys, guess, (1.0,), [first]))
+    d2 = _norm([b - a for a, b in zip(first, second, strict=True)], scales, control).to(t.dtype) / guess
+    largest = d1.to(t.dtype).maximum(d2)
+    flat = (guess * 1e-3).maximum(scalar(1e-6, t))
+    size = where(largest <= 1e-15, flat, (0.01 / where(largest > 0, largest, 1.0)) ** (1 / (tableau.order + 1)))
+    return (100 * guess).minimum(size)
+
+
+def _scales(ys: Leaves, others: Leaves, control: Control) -> Leaves:
+    return [control.atol + control.rtol * a.abs().maximum(b.abs()) for a, b in zip(ys, others, strict=True)]
+
+
+def _norm(errors: Leaves, scales: Leaves, control: Control) -> Any:
+    return norm_of(errors[: control.controlled], scales[: control.controlled])
+
+
+def attempt(tableau: Tableau, rate: Rate, last: Any, walk: Walk, control: Control) -> Walk:
+    """Try one step, which ends at time ``last`` at the latest; accept it if its error is within the tolerances.
+
+    Derivatives pass through the steps and their times; their sizes are constants. The size is that of a
+    proportional-integral controller: Hairer, Norsett and Wanner, section IV.2.
+    """
+    with no_grad():
+        rest = last - walk.end
+        is_last = walk.size >= rest
+        h = where(is_last, rest, walk.size).detach()
+    stages, y1 = rates_of(tableau, rate, walk.end, walk.y1, walk.rate, h)
+    after = stages[-1] if tableau.ends_with_rate else rate(walk.end + h, y1)
+    with no_grad():
+        errors = weighted(h, tableau.error, stages)
+        error = _norm(errors, _scales(walk.y1, y1, control), control).to(h.dtype).detach()
+        accepted = error <= 1
+        factor, limit = _factor(tableau.order, error, walk, accepted)
+        kept = where(accepted, error.maximum(scalar(1e-4, h)), walk.error)
+    return Walk(
+        walk.end,
+        where(accepted, where(is_last, last.detach() + (walk.end - walk.end.detach()), walk.end + h), walk.end),
+        walk.y1,
+        selected(accepted, y1, walk.y1),
+        selected(accepted, after, walk.rate),
+        stages,
+        h * factor,
+        limit,
+        kept,
+        walk.steps + 1,
+        walk.rejected + accepted.logical_not().to(int64),
+    )
+
+
+def _factor(order: int, error: Any, walk: Walk, accepted: Any) -> tuple[Any, Any]:
+    """Return the change of the step's size, and the limit of the next change."""
+    error = where(error < 1e30, error, 1e30).maximum(scalar(1e-10, error))
+    grown = SAFETY * error ** (-0.85 / order) * walk.error ** (0.2 / order)
+    shrunk = SAFETY * error ** (-1 / order)
+    factor = where(accepted, grown.minimum(walk.growth), shrunk).maximum(scalar(SHRINK, error))
+    return factor, where(accepted, GROWTH, 1.0).to(error.dtype)
+
+
+def interpolated(tableau: Tableau, walk: Walk, t: Any) -> Leaves:
+    """Return the state at a time within the last step."""
+    h = (walk.end - walk.start).detach()
+    theta = (t - walk.start) / h
+    if tableau.dense:
+        return advanced(walk.y0, h, _dense_weights(tableau.dense, theta), walk.stages)
+    return hermite(theta, h, walk.y0, walk.y1, walk.stages[0], walk.rate)
+
+
+def _dense_weights(rows: Sequence[Sequence[float]], theta: Any) -> list[Any]:
+    weights: list[Any] = []
+    for row in rows:
+        total: Any = 0.0
+        for coefficient in reversed(row):
+            total = (total + coefficient) * theta if not isinstance(total, float) else theta * coefficient
+        weights.append(total)
+    return weights
+
+
+def hermite(theta: Any, h: Any, y0: Leaves, y1: Leaves, f0: Leaves, f1: Leaves) -> Leaves:
+    """Return the cubic polynomial with these values and rates at both ends of a step, at ``theta`` of it."""
+    rest = 1 - theta
+    w0, w1 = (1 + 2 * theta) * rest * rest, theta * theta * (3 - 2 * theta)
+    d0, d1 = h * theta * rest * rest, -h * theta * theta * rest
+    return [
+        sum(w.to(a.dtype.real) * x for w, x in ((w0, a), (w1, b), (d0, f), (d1, g)))
+        for a, b, f, g in zip(y0, y1, f0, f1, strict=True)
+    ]

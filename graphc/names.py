@@ -20,6 +20,7 @@ from graphc import (
     monitor,
     nn,
     optim,
+    optimize,
     quantization,
     random,
     serialize,

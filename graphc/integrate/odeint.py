@@ -9,7 +9,7 @@ from typing import Any
 
 from graphc.autograd.function import Function, once_differentiable
 from graphc.autograd.transforms import vjp
-from graphc.base.dtypes import int64
+from graphc.base.dtypes import bool_, int64
 from graphc.base.errors import ArgumentError
 from graphc.base.records import NamedTuple, dataclass
 from graphc.control.scan import scan
@@ -69,7 +69,8 @@ def odeint(
         y0: first state: a floating-point tensor, or nested tuples, lists and dictionaries of them.
         t: times [count], rising or falling strictly; count is at least 2.
         args: further arguments of ``func``.
-        method: ``euler``, ``midpoint``, ``rk4``, ``heun``, ``bosh3``, ``dopri5`` or ``tsit5``.
+        method: ``euler``, ``midpoint``, ``rk4``, ``heun``, ``bosh3``, ``dopri5`` or ``tsit5``; for stiff problems
+            ``implicit_euler``, ``trapezoid``, ``kvaerno3`` or ``kencarp4``.
         rtol, atol: a step is accepted if the root mean square of ``error / (atol + rtol * |y|)`` is at most 1.
         first_step: size of the first attempt; by default chosen from the rates.
         max_steps: largest number of attempts from ``t[0]`` to ``t[-1]``.
@@ -102,6 +103,8 @@ def odeint(
         results, statistics = integrated(plan, forward, ys, times)
     if plan.adaptive:
         check_reached("odeint", statistics, max_steps)
+    elif plan.tableau.diagonal:
+        assert_true(statistics[2], "odeint: Newton's method did not solve a stage; take more substeps")
     solution = unflatten(form, results)
     return (solution, Statistics(*statistics[:2])) if full_output else solution
 
@@ -136,14 +139,14 @@ def integrated(plan: Plan, rate: Rate, ys: Leaves, times: Any) -> tuple[Leaves, 
         return _fixed(plan, rate, ys, times)
     last = times[-1]
     walk = begin(plan.tableau, rate, times[0], last, ys, plan.control)
-    differentiable = _is_differentiated([*ys, *walk.rate, times])
+    control = replace(plan.control, differentiable=is_differentiated([*ys, *walk.rate, times]))
 
     def interval(walk: Walk, t: Any) -> tuple[Walk, Leaves]:
         walk = repeated(
-            lambda w: (w.end < t) & (w.steps < plan.control.max_steps),
-            lambda w: attempt(plan.tableau, rate, last, w, plan.control),
+            lambda w: (w.end < t) & (w.steps < control.max_steps),
+            lambda w: attempt(plan.tableau, rate, last, w, control),
             walk,
-            plan.control.max_steps if differentiable else None,
+            control.max_steps if control.differentiable else None,
         )
         return walk, interpolated(plan.tableau, walk, t)
 
@@ -151,7 +154,7 @@ def integrated(plan: Plan, rate: Rate, ys: Leaves, times: Any) -> tuple[Leaves, 
     return _with_first(ys, later), (walk.steps, walk.rejected, walk.end >= last)
 
 
-def _is_differentiated(tensors: Sequence[Any]) -> bool:
+def is_differentiated(tensors: Sequence[Any]) -> bool:
     """Return whether derivatives may pass through any of the tensors."""
     return (is_grad_enabled() and any(x.requires_grad for x in tensors)) or has_tangents(tensors)
 
@@ -168,20 +171,24 @@ def repeated(more: Callable[[Any], Any], step: Callable[[Any], Any], state: Any,
 def _fixed(plan: Plan, rate: Rate, ys: Leaves, times: Any) -> tuple[Leaves, tuple[Any, Any, Any]]:
     """Take equal steps from each time to the next one."""
 
-    def step(t: Any, ys: Leaves, h: Any) -> Leaves:
-        return rates_of(plan.tableau, rate, t, ys, rate(t, ys), h)[1]
+    control = replace(plan.control, differentiable=is_differentiated([*ys, *rate(times[0], ys), times]))
 
-    def interval(ys: Leaves, ends: tuple[Any, Any]) -> tuple[Leaves, Leaves]:
+    def step(t: Any, h: Any, state: tuple[Leaves, Any]) -> tuple[Leaves, Any]:
+        ys, solved = state
+        _, after, met = rates_of(plan.tableau, rate, t, ys, rate(t, ys), h, control)
+        return after, solved & met
+
+    def interval(state: tuple[Leaves, Any], ends: tuple[Any, Any]) -> tuple[tuple[Leaves, Any], Leaves]:
         t, h = ends[0], (ends[1] - ends[0]) / plan.substeps
         if plan.substeps == 1:
-            after = step(t, ys, h)
+            state = step(t, h, state)
         else:
-            after = fori_loop(0, plan.substeps, lambda i, ys: step(t + i.to(h.dtype) * h, ys, h), ys)
-        return after, after
+            state = fori_loop(0, plan.substeps, lambda i, state: step(t + i.to(h.dtype) * h, h, state), state)
+        return state, state[0]
 
-    _, later = scan(interval, ys, (times[:-1], times[1:]))
+    (_, solved), later = scan(interval, (ys, full((), True, dtype=bool_)), (times[:-1], times[1:]))
     steps = full((), (times.shape[0] - 1) * plan.substeps, dtype=int64)
-    return _with_first(ys, later), (steps, steps * 0, times[-1] >= times[0])
+    return _with_first(ys, later), (steps, steps * 0, solved)
 
 
 def _with_first(first: Leaves, later: Leaves) -> Leaves:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from graphc.base.dtypes import int64
+from graphc.base.dtypes import bool_, int64
 from graphc.base.records import NamedTuple, dataclass
+from graphc.integrate.implicit import implicit_rates_of
 from graphc.integrate.system import Leaves, Rate, advanced, norm_of, scalar, selected, weighted
 from graphc.integrate.tableaus import Tableau
 from graphc.tape.grad_mode import no_grad
@@ -26,6 +27,8 @@ class Control:
     """Attempts in one integration, rejected ones included."""
     controlled: int | None = None
     """Leaves whose errors count, from the first; None: all."""
+    differentiable: bool = False
+    """Whether derivatives pass through the steps."""
 
 
 class Walk(NamedTuple):
@@ -55,15 +58,23 @@ class Walk(NamedTuple):
 
 SAFETY, SHRINK, GROWTH = 0.9, 0.2, 10.0
 """Factor on the optimal step, and bounds on the change of its size: Hairer, Norsett and Wanner, section II.4."""
+UNSOLVED = 1e30
+"""Error, in tolerances, of a step whose stages could not be solved, or are not finite."""
 
 
-def rates_of(tableau: Tableau, rate: Rate, t: Any, ys: Leaves, first: Leaves, h: Any) -> tuple[list[Leaves], Leaves]:
-    """Return the rates of all stages of an explicit step from ``t``, and the state at ``t + h``."""
+def rates_of(
+    tableau: Tableau, rate: Rate, t: Any, ys: Leaves, first: Leaves, h: Any, control: Control
+) -> tuple[list[Leaves], Leaves, Any]:
+    """Return the rates of all stages of a step from ``t``, the state at ``t + h``, and whether it could be computed."""
+    if tableau.diagonal:
+        tolerances = (control.rtol, control.atol, control.differentiable)
+        return implicit_rates_of(tableau, rate, t, ys, first, h, tolerances)
     stages, state = [first], ys
     for c, row in zip(tableau.c[1:], tableau.a[1:], strict=True):
         state = advanced(ys, h, row, stages)
         stages.append(rate(t + c * h, state))
-    return stages, state if tableau.ends_with_rate else advanced(ys, h, tableau.b, stages)
+    end = state if tableau.ends_with_rate else advanced(ys, h, tableau.b, stages)
+    return stages, end, full((), True, dtype=bool_)
 
 
 def begin(tableau: Tableau, rate: Rate, t: Any, end: Any, ys: Leaves, control: Control) -> Walk:
@@ -111,11 +122,12 @@ def attempt(tableau: Tableau, rate: Rate, last: Any, walk: Walk, control: Contro
         rest = last - walk.end
         is_last = walk.size >= rest
         h = where(is_last, rest, walk.size).detach()
-    stages, y1 = rates_of(tableau, rate, walk.end, walk.y1, walk.rate, h)
+    stages, y1, solved = rates_of(tableau, rate, walk.end, walk.y1, walk.rate, h, control)
     after = stages[-1] if tableau.ends_with_rate else rate(walk.end + h, y1)
     with no_grad():
         errors = weighted(h, tableau.error, stages)
         error = _norm(errors, _scales(walk.y1, y1, control), control).to(h.dtype).detach()
+        error = where(solved, error, UNSOLVED)
         accepted = error <= 1
         factor, limit = _factor(tableau.order, error, walk, accepted)
         kept = where(accepted, error.maximum(scalar(1e-4, h)), walk.error)
@@ -136,7 +148,7 @@ def attempt(tableau: Tableau, rate: Rate, last: Any, walk: Walk, control: Contro
 
 def _factor(order: int, error: Any, walk: Walk, accepted: Any) -> tuple[Any, Any]:
     """Return the change of the step's size, and the limit of the next change."""
-    error = where(error < 1e30, error, 1e30).maximum(scalar(1e-10, error))
+    error = where(error < UNSOLVED, error, UNSOLVED).maximum(scalar(1e-10, error))
     grown = SAFETY * error ** (-0.85 / order) * walk.error ** (0.2 / order)
     shrunk = SAFETY * error ** (-1 / order)
     factor = where(accepted, grown.minimum(walk.growth), shrunk).maximum(scalar(SHRINK, error))

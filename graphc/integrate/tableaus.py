@@ -112,6 +112,46 @@ _TSIT5 = Tableau(
     ),
 )
 
+_IMPLICIT_EULER = Tableau(1, (0.0, 1.0), ((), (0.0,)), (0.0, 1.0), diagonal=1.0)
+_TRAPEZOID = Tableau(2, (0.0, 1.0), ((), (0.5,)), (0.5, 0.5), diagonal=0.5)
+
+
+def _kvaerno3() -> Tableau:
+    """Return the L-stable method of Kvaerno, Singly diagonally implicit Runge-Kutta methods with an explicit first
+    stage, 2004, of order 3(2). The third stage is the embedded method; ``g`` solves ``6 g^3 - 18 g^2 + 9 g = 1``."""
+    g = 0.4358665215084590
+    third = ((-4 * g * g + 6 * g - 1) / (4 * g), (1 - 2 * g) / (4 * g))
+    last = ((6 * g - 1) / (12 * g), -1 / ((24 * g - 12) * g), (-6 * g * g + 6 * g - 1) / (6 * g - 3))
+    b = (*last, g)
+    error = tuple(x - y for x, y in zip(b, (*third, g, 0.0), strict=True))
+    return Tableau(3, (0.0, 2 * g, 1.0, 1.0), ((), (g,), third, last), b, error, diagonal=g)
+
+
+# Kennedy and Carpenter, Additive Runge-Kutta schemes for convection-diffusion-reaction equations, 2003:
+# ARK4(3)6L[2]SA-ESDIRK, L-stable.
+_KENCARP4 = Tableau(
+    4,
+    (0.0, 1 / 2, 83 / 250, 31 / 50, 17 / 20, 1.0),
+    (
+        (),
+        (1 / 4,),
+        (8611 / 62500, -1743 / 31250),
+        (5012029 / 34652500, -654441 / 2922500, 174375 / 388108),
+        (15267082809 / 155376265600, -71443401 / 120774400, 730878875 / 902184768, 2285395 / 8070912),
+        (82889 / 524892, 0.0, 15625 / 83664, 69875 / 102672, -2260 / 8211),
+    ),
+    (82889 / 524892, 0.0, 15625 / 83664, 69875 / 102672, -2260 / 8211, 1 / 4),
+    (
+        82889 / 524892 - 4586570599 / 29645900160,
+        0.0,
+        15625 / 83664 - 178811875 / 945068544,
+        69875 / 102672 - 814220225 / 1159782912,
+        -2260 / 8211 + 3700637 / 11593932,
+        1 / 4 - 61727 / 225920,
+    ),
+    diagonal=1 / 4,
+)
+
 TABLEAUS: dict[str, Tableau] = {
     "euler": _EULER,
     "midpoint": _MIDPOINT,
@@ -120,6 +160,10 @@ TABLEAUS: dict[str, Tableau] = {
     "bosh3": _BOSH3,
     "dopri5": _DOPRI5,
     "tsit5": _TSIT5,
+    "implicit_euler": _IMPLICIT_EULER,
+    "trapezoid": _TRAPEZOID,
+    "kvaerno3": _kvaerno3(),
+    "kencarp4": _KENCARP4,
 }
 """Methods of ``odeint`` by name."""
 

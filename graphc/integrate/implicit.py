@@ -1,0 +1,104 @@
+"""Stages of diagonally implicit Runge-Kutta methods, by Newton's method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+from graphc.base.dtypes import bool_, int64
+from graphc.base.errors import ArgumentError
+from graphc.control.while_loop import while_loop
+from graphc.func.jacobian import jacfwd
+from graphc.integrate.system import Leaves, Rate, advanced, norm_of, scalar
+from graphc.integrate.tableaus import Tableau
+from graphc.linalg.systems import inv_ex
+from graphc.tape.grad_mode import no_grad
+from graphc.tensors.creation import eye, full
+from graphc.tensors.free_functions import cat
+
+ITERATIONS = 10
+"""Largest number of Newton's corrections for a stage."""
+PRECISION = 0.01
+"""Correction, in tolerances, after which a stage counts as solved: Hairer and Wanner, section IV.8."""
+
+
+def implicit_rates_of(
+    tableau: Tableau, rate: Rate, t: Any, ys: Leaves, first: Leaves, h: Any, tolerances: tuple[Any, Any, bool]
+) -> tuple[list[Leaves], Leaves, Any]:
+    """Return the rates of all stages of a step from ``t``, the state at ``t + h``, and whether all stages were solved.
+
+    ``tolerances`` are the relative and the absolute one, and whether derivatives pass through the step. These are those
+    of the solution of the stage's equation, up to second order, by two more corrections with the exact Jacobian matrix.
+    """
+    flat, split = _flattening(ys)
+    y, rates, solved = flat(ys), [flat(first)], full((), True, dtype=bool_)
+    width = h * tableau.diagonal
+    with no_grad():
+        scale = (tolerances[1] + tolerances[0] * y.abs()).detach()
+        matrix = _inverse(lambda v: flat(rate(t, split(v))), y, width)
+    state = y
+    for c, row in zip(tableau.c[1:], tableau.a[1:], strict=True):
+        time = t + c * h
+        (base,) = advanced([y], h, row, [[k] for k in rates])
+
+        def rate_at(v: Any, time: Any = time) -> Any:
+            return flat(rate(time, split(v)))
+
+        with no_grad():
+            state, met = _newton(rate_at, base.detach(), width, matrix, (rates[-1].detach(), scale))
+        if tolerances[2]:
+            state = state.detach()
+            with no_grad():
+                exact = _inverse(rate_at, state, width).detach()
+            for _ in range(2):
+                state = state - exact @ (state - base - width * rate_at(state))
+        rates.append((state - base) / width)
+        solved = solved & met
+    return [split(k) for k in rates], split(state), solved
+
+
+def _flattening(ys: Leaves) -> tuple[Callable[[Leaves], Any], Callable[[Any], Leaves]]:
+    """Return the functions from the tensors of a state to one vector, and back."""
+    if len({y.dtype for y in ys}) > 1 or ys[0].dtype.is_complex:
+        found = ", ".join(y.dtype.name for y in ys)
+        raise ArgumentError(
+            f"odeint: an implicit method needs a state of one real type, got {found}", remedy="cast the tensors"
+        )
+    if len(ys) == 1 and len(ys[0].shape) == 1:
+        return lambda ys: ys[0], lambda v: [v]
+
+    def flat(ys: Leaves) -> Any:
+        return cat([y.reshape(-1) for y in ys])
+
+    def split(v: Any) -> Leaves:
+        leaves, start = [], 0
+        for y in ys:
+            leaves.append(v[start : start + prod(y.shape)].reshape(y.shape))
+            start += prod(y.shape)
+        return leaves
+
+    return flat, split
+
+
+def _inverse(rate: Callable[[Any], Any], v: Any, width: Any) -> Any:
+    """Return the inverse of ``I - width J``, with the Jacobian matrix of ``rate`` at ``v``."""
+    v = v.detach()
+    matrix = eye(v.shape[0], dtype=v.dtype) - width.detach() * jacfwd(rate)(v)
+    return inv_ex(matrix).inverse
+
+
+def _newton(rate: Callable[[Any], Any], base: Any, width: Any, matrix: Any, guess: tuple[Any, Any]) -> tuple[Any, Any]:
+    """Solve ``v = base + width * rate(v)``; return ``v``, and whether the last correction was small enough."""
+    slope, scale = guess
+
+    def step(state: Any) -> Any:
+        v, _, count = state
+        change = matrix @ (v - base - width * rate(v))
+        return v - change, norm_of([change], [scale]), count + 1
+
+    def more(state: Any) -> Any:
+        return (state[1] > PRECISION) & (state[1] < 1e10) & (state[2] < ITERATIONS)
+
+    v, change, _ = while_loop(more, step, (base + width * slope, scalar(1.0, base), full((), 0, dtype=int64)))
+    return v, change <= PRECISION

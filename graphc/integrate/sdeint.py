@@ -1,0 +1,128 @@
+"""``sdeint``: stochastic differential equations with diagonal or general noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from graphc.autograd.transforms import jvp
+from graphc.base.errors import ArgumentError, ShapeError
+from graphc.control.scan import scan
+from graphc.control.while_loop import fori_loop
+from graphc.integrate.system import checked_state, flat_rate, rising
+from graphc.tensors.creation import randn
+from graphc.tensors.free_functions import assert_true, cat
+
+METHODS = ("euler", "milstein", "heun")
+
+
+def sdeint(
+    drift: Callable[..., Any],
+    diffusion: Callable[..., Any],
+    y0: Any,
+    t: Any,
+    *args: Any,
+    method: str = "euler",
+    noise: str = "diagonal",
+    substeps: int = 1,
+    generator: Any = None,
+) -> Any:
+    """Solve ``dy = drift(t, y, *args) dt + diffusion(t, y, *args) dW`` from ``y(t[0]) = y0``; return ``y`` at each time.
+
+    Compiled code contains one native loop. Each step draws its numbers from the counter-based generator, so eager and
+    compiled code follow the same path for a seed. Gradients pass through the steps, with the numbers drawn as
+    constants.
+
+    Args:
+        drift: function of a scalar time, a state and ``args`` that returns a tensor of the state's shape.
+        diffusion: function of the same; with diagonal noise it returns the state's shape, with general noise
+            ``[*state, m]`` for ``m`` independent Wiener processes that all elements of the state share.
+        y0: first state, a floating-point tensor.
+        t: times [count], rising strictly; count is at least 2.
+        args: further arguments of both functions.
+        method: ``euler`` (Euler-Maruyama, Ito, strong order 1/2), ``milstein`` (Ito, strong order 1, diagonal noise
+            only), or ``heun`` (Stratonovich, strong order 1 for diagonal noise).
+        noise: ``diagonal``, in which element i of the diffusion depends on element i of the state alone, or
+            ``general``.
+        substeps: number of equal steps from each time to the next one.
+        generator: source of the numbers; by default that of graphc.
+
+    Returns:
+        The state at each time, [count, *y0.shape].
+
+    Raises:
+        ArgumentError: an unknown method or kind of noise, or Milstein's method with general noise.
+        ShapeError, DTypeError: unsuitable states, times or results.
+        ConditionError: the times do not rise strictly.
+
+    Example:
+        >>> import graphc as gc
+        >>> _ = gc.manual_seed(0)
+        >>> t = gc.linspace(0, 1, 101)
+        >>> y = gc.integrate.sdeint(lambda t, y: -y, lambda t, y: 0.1 * y, gc.ones(1000), t)
+        >>> print(f"{y[-1].mean().item():.2f}")
+        0.37
+    """
+    (y,), form = _one_tensor(y0)
+    _check_options(method, noise, substeps)
+    mean = flat_rate("sdeint", drift, form, args)
+    times, sign, _ = rising("sdeint", t, y, mean)
+    assert_true(sign > 0, "sdeint: the times must rise")
+
+    def spread(t: Any, y: Any) -> Any:
+        result = diffusion(t, y, *args)
+        fits = tuple(result.shape[:-1] if noise == "general" else result.shape) == tuple(y.shape)
+        if not fits:
+            raise ShapeError(
+                f"sdeint: diffusion returns shape {list(result.shape)} for a state of {list(y.shape)} and {noise} noise"
+            )
+        return result.to(y.dtype)
+
+    def step(t: Any, y: Any, h: Any) -> Any:
+        first = spread(t, y)
+        shape = first.shape[-1:] if noise == "general" else y.shape
+        change = h.sqrt() * randn(*shape, dtype=y.dtype, generator=generator)
+        ahead = _euler(y, h, mean(t, [y])[0], first, change)
+        if method == "milstein":
+            _, slope = jvp(lambda y: spread(t, y), (y,), (first,))
+            return ahead + 0.5 * slope * (change * change - h)
+        if method == "heun":
+            second = spread(t + h, ahead)
+            drifts = mean(t, [y])[0] + mean(t + h, [ahead])[0]
+            return _euler(y, h, 0.5 * drifts, 0.5 * (first + second), change)
+        return ahead
+
+    def interval(y: Any, ends: tuple[Any, Any]) -> tuple[Any, Any]:
+        t, h = ends[0], (ends[1] - ends[0]) / substeps
+        if substeps == 1:
+            after = step(t, y, h)
+        else:
+            after = fori_loop(0, substeps, lambda i, y: step(t + i.to(h.dtype) * h, y, h), y)
+        return after, after
+
+    _, later = scan(interval, y, (times[:-1], times[1:]))
+    return cat([y.reshape(1, *y.shape), later])
+
+
+def _one_tensor(y0: Any) -> tuple[Any, Any]:
+    leaves, form = checked_state("sdeint", y0)
+    if leaves[0] is not y0 or y0.dtype.is_complex:
+        raise ArgumentError("sdeint: the state must be one real tensor", remedy="concatenate its tensors")
+    return leaves, form
+
+
+def _check_options(method: str, noise: str, substeps: int) -> None:
+    if method not in METHODS:
+        raise ArgumentError(f"sdeint: there is no method {method!r}", remedy=f"pass one of {', '.join(METHODS)}")
+    if noise not in ("diagonal", "general"):
+        raise ArgumentError(f"sdeint: there is no noise {noise!r}", remedy="pass diagonal or general")
+    if method == "milstein" and noise == "general":
+        raise ArgumentError("sdeint: milstein needs diagonal noise", remedy='pass method="euler" or "heun"')
+    if substeps < 1:
+        raise ArgumentError(f"sdeint: substeps={substeps}", remedy="pass 1 or more")
+
+
+def _euler(y: Any, h: Any, drift: Any, diffusion: Any, change: Any) -> Any:
+    """Return ``y + drift h + diffusion change``, with a product of matrix and vector for general noise."""
+    noise = (diffusion * change).sum(-1) if len(diffusion.shape) > len(y.shape) else diffusion * change
+    return y + h * drift + noise

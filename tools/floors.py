@@ -88,7 +88,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     # Functions of functions: Jacobians, Hessians, gradient checks.
     "func": ("base", "ops", "tape", "tensors", "autograd", "tracing", "control", "nn"),
     # Solvers: differential equations, equations, minima, and interpolation.
-    "optimize": ("base", "ops", "tape", "tensors", "autograd", "control", "linalg", "func"),
+    "optimize": ("base", "tape", "tensors", "autograd", "tracing", "control", "linalg", "func"),
     "integrate": (
         *("base", "ir", "ir.graph", "ops", "tape", "tensors", "autograd", "tracing", "control", "linalg", "func"),
         "optimize",

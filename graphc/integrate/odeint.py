@@ -12,9 +12,9 @@ from graphc.autograd.transforms import vjp
 from graphc.base.dtypes import bool_, int64
 from graphc.base.errors import ArgumentError
 from graphc.base.records import NamedTuple, dataclass
+from graphc.control.closed import closed
 from graphc.control.scan import scan
 from graphc.control.while_loop import fori_loop, while_loop
-from graphc.integrate.closed import closed
 from graphc.integrate.steps import Control, Walk, attempt, begin, interpolated, rates_of
 from graphc.integrate.system import Leaves, Rate, checked_state, flat_rate, rising
 from graphc.integrate.tableaus import Tableau, tableau_of

@@ -27,7 +27,7 @@ def sdeint(
     substeps: int = 1,
     generator: Any = None,
 ) -> Any:
-    """Solve ``dy = drift(t, y, *args) dt + diffusion(t, y, *args) dW`` from ``y(t[0]) = y0``; return ``y`` at each time.
+    """Solve ``dy = drift(t, y, *args) dt + diffusion(t, y, *args) dW`` from ``y(t[0]) = y0``.
 
     Compiled code contains one native loop. Each step draws its numbers from the counter-based generator, so eager and
     compiled code follow the same path for a seed. Gradients pass through the steps, with the numbers drawn as

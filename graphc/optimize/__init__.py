@@ -1,5 +1,8 @@
 """Solvers of equations and minimization in native loops, with implicit derivatives."""
 
+from graphc.optimize.minimize import gauss_newton, lbfgs, levenberg_marquardt
 from graphc.optimize.root_scalar import root_scalar
+from graphc.optimize.roots import fixed_point, newton
+from graphc.optimize.solution import Report
 
-__all__ = ["root_scalar"]
+__all__ = ["Report", "fixed_point", "gauss_newton", "lbfgs", "levenberg_marquardt", "newton", "root_scalar"]

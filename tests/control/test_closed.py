@@ -6,7 +6,7 @@ import pytest
 
 import graphc as gc
 from graphc.base.errors import TraceError
-from graphc.integrate.closed import closed
+from graphc.control.closed import closed
 
 
 def test_tensors_from_outside_become_arguments():

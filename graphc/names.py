@@ -16,6 +16,7 @@ from graphc import (
     func,
     hooks,
     integrate,
+    interpolate,
     linalg,
     monitor,
     nn,

@@ -93,6 +93,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         *("base", "ir", "ir.graph", "ops", "tape", "tensors", "autograd", "tracing", "control", "linalg", "func"),
         "optimize",
     ),
+    "interpolate": ("base", "tensors", "control"),
     "distributions": ("base", "ops", "tape", "tensors", "linalg"),
     "signal": ("base", "tensors"),
     "data": ("base", "files", "tensors", "distributed"),

@@ -9,9 +9,9 @@ from typing import Any
 from graphc.base.dtypes import bool_
 from graphc.base.errors import ArgumentError, ShapeError
 from graphc.base.records import NamedTuple
-from graphc.integrate.odeint import check_reached, is_differentiated, planned, repeated
+from graphc.integrate.odeint import Integration, check_reached, is_differentiated, planned, repeated
 from graphc.integrate.steps import Control, Walk, attempt, begin, interpolated
-from graphc.integrate.system import Leaves, checked_state, flat_rate, rising
+from graphc.integrate.system import Leaves, Rate, checked_state, flat_rate, rising
 from graphc.optimize.root_scalar import bracketed, corrected
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.creation import full
@@ -19,7 +19,7 @@ from graphc.tensors.free_functions import assert_true, where
 from graphc.tensors.structure import unflatten
 
 
-class Event(NamedTuple):
+class EventPoint(NamedTuple):
     """End of an integration."""
 
     t: Any
@@ -48,7 +48,7 @@ def odeint_event(
     atol: Any = 1e-8,
     first_step: Any = None,
     max_steps: int = 4096,
-) -> Event:
+) -> EventPoint:
     """Solve ``dy/dt = func(t, y, *args)`` from ``t[0]`` until the sign of ``event(t, y, *args)`` changes.
 
     The time is a root on the step's interpolant, found by Chandrupatla's method. An event within one step that changes
@@ -61,7 +61,7 @@ def odeint_event(
         direction: which changes count, in the order of the integration: ``rising``, ``falling`` or ``both``.
 
     Returns:
-        ``Event(t, y, found)``; without an event, the state at ``t[1]``, and False.
+        ``EventPoint(t, y, found)``; without an event, the state at ``t[1]``, and False.
 
     Raises:
         ConditionError: neither an event nor ``t[1]`` was reached in ``max_steps``.
@@ -89,6 +89,14 @@ def odeint_event(
             raise ShapeError(f"odeint_event: event returns shape {list(result.shape)}", remedy="return one number")
         return result.reshape(()).to(times.dtype)
 
+    walk, found = _walked(plan, rate, ys, times, value, direction)
+    check_reached("odeint_event", (None, None, found | (walk.end >= times[1])), max_steps)
+    time = where(found, _time(plan, walk, value, found), times[1])
+    return EventPoint(sign * time, unflatten(form, interpolated(plan.tableau, walk, time)), found)
+
+
+def _walked(plan: Integration, rate: Rate, ys: Leaves, times: Any, value: Any, direction: str) -> tuple[Walk, Any]:
+    """Take steps until the sign changes; return the state after the last one, and whether the sign has changed."""
     last = times[1]
     walk = begin(plan.tableau, rate, times[0], last, ys, plan.control)
     control = replace(plan.control, differentiable=is_differentiated([*ys, *walk.rate, times]))
@@ -101,12 +109,16 @@ def odeint_event(
         return walk, after, _changes(before, after, direction)
 
     walk, _, found = repeated(
-        lambda s: (s[0].end < last) & (s[0].steps < max_steps) & s[2].logical_not(),
+        lambda s: (s[0].end < last) & (s[0].steps < control.max_steps) & s[2].logical_not(),
         step,
         (walk, value(times[0], ys).detach(), full((), False, dtype=bool_)),
-        max_steps if control.differentiable else None,
+        control.max_steps if control.differentiable else None,
     )
-    check_reached("odeint_event", (None, None, found | (walk.end >= last)), max_steps)
+    return walk, found
+
+
+def _time(plan: Integration, walk: Walk, value: Any, found: Any) -> Any:
+    """Return the root on the interpolant of the last step, with derivatives."""
 
     def on_step(s: Any) -> Any:
         return value(s, interpolated(plan.tableau, walk, s))
@@ -114,8 +126,7 @@ def odeint_event(
     with no_grad():
         root, _, met = bracketed(on_step, walk.start.detach(), walk.end.detach(), ROOT_STEPS)
     assert_true(met | found.logical_not(), f"odeint_event: no root was found in {ROOT_STEPS} steps")
-    time = where(found, corrected(on_step, root), last)
-    return Event(sign * time, unflatten(form, interpolated(plan.tableau, walk, time)), found)
+    return corrected(on_step, root)
 
 
 def _changes(before: Any, after: Any, direction: str) -> Any:

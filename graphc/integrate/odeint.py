@@ -14,9 +14,9 @@ from graphc.base.errors import ArgumentError
 from graphc.base.records import NamedTuple, dataclass
 from graphc.control.closed import closed
 from graphc.control.scan import scan
-from graphc.control.while_loop import fori_loop, while_loop
+from graphc.control.while_loop import while_loop
 from graphc.integrate.steps import Control, Walk, attempt, begin, interpolated, rates_of
-from graphc.integrate.system import Leaves, Rate, checked_state, flat_rate, rising
+from graphc.integrate.system import Leaves, Rate, checked_state, equal_steps, flat_rate, rising, with_first
 from graphc.integrate.tableaus import Tableau, tableau_of
 from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tape.tangents import has_tangents
@@ -25,7 +25,7 @@ from graphc.tensors.free_functions import assert_true, cat, stack
 from graphc.tensors.structure import unflatten
 
 
-class Statistics(NamedTuple):
+class StepCounts(NamedTuple):
     """Work of an integration."""
 
     steps: Any
@@ -35,7 +35,7 @@ class Statistics(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
+class Integration:
     """Method of an integration, and its settings."""
 
     tableau: Tableau
@@ -61,7 +61,7 @@ def odeint(
 ) -> Any:
     """Solve ``dy/dt = func(t, y, *args)`` from ``y(t[0]) = y0``, and return ``y`` at all times ``t``.
 
-    Compiled code contains one native loop. docs/solvers.md lists the methods and explains the gradients.
+    docs/solvers.md lists the methods and explains the gradients.
 
     Args:
         func: function of a scalar time, a state and ``args`` that returns the rate, nested and shaped as the state. It
@@ -69,16 +69,15 @@ def odeint(
         y0: first state: a floating-point tensor, or nested tuples, lists and dictionaries of them.
         t: times [count], rising or falling strictly; count is at least 2.
         args: further arguments of ``func``.
-        method: ``euler``, ``midpoint``, ``rk4``, ``heun``, ``bosh3``, ``dopri5`` or ``tsit5``; for stiff problems
-            ``implicit_euler``, ``trapezoid``, ``kvaerno3`` or ``kencarp4``.
+        method: ``euler``, ``midpoint``, ``rk4``, ``heun``, ``bosh3``, ``dopri5``, ``tsit5``; for stiff problems
+            ``implicit_euler``, ``trapezoid``, ``kvaerno3``, ``kencarp4``.
         rtol, atol: a step is accepted if the root mean square of ``error / (atol + rtol * |y|)`` is at most 1.
         first_step: size of the first attempt; by default chosen from the rates.
         max_steps: largest number of attempts from ``t[0]`` to ``t[-1]``.
         adaptive: choose steps by their errors; default for methods with an error estimate.
         substeps: without ``adaptive``, number of equal steps from each time to the next one.
-        adjoint: compute gradients by integrating the adjoint equation backwards, in memory independent of the number
-            of steps; by default they pass through the steps.
-        full_output: also return ``Statistics(steps, rejected)``.
+        adjoint: compute gradients by integrating the adjoint equation; by default they pass through the steps.
+        full_output: also return ``StepCounts(steps, rejected)``.
 
     Returns:
         The state at each time: ``y0``'s nesting, with a first dimension of ``count``.
@@ -106,10 +105,10 @@ def odeint(
     elif plan.tableau.diagonal:
         assert_true(statistics[2], "odeint: Newton's method did not solve a stage; take more substeps")
     solution = unflatten(form, results)
-    return (solution, Statistics(*statistics[:2])) if full_output else solution
+    return (solution, StepCounts(*statistics[:2])) if full_output else solution
 
 
-def planned(method: str, adaptive: bool | None, control: Control, substeps: int) -> Plan:
+def planned(method: str, adaptive: bool | None, control: Control, substeps: int) -> Integration:
     """Return the plan of these settings; raise ArgumentError for settings that contradict each other."""
     tableau = tableau_of(method)
     adapts = bool(tableau.error) if adaptive is None else adaptive
@@ -121,7 +120,7 @@ def planned(method: str, adaptive: bool | None, control: Control, substeps: int)
         raise ArgumentError("odeint: substeps are those of fixed steps", remedy="pass adaptive=False as well")
     if control.max_steps < 1 or substeps < 1:
         raise ArgumentError(f"odeint: max_steps={control.max_steps}, substeps={substeps}", remedy="pass 1 or more")
-    return Plan(tableau, adapts, control, substeps)
+    return Integration(tableau, adapts, control, substeps)
 
 
 def check_reached(name: str, statistics: Sequence[Any], max_steps: int) -> None:
@@ -133,7 +132,7 @@ def check_reached(name: str, statistics: Sequence[Any], max_steps: int) -> None:
     )
 
 
-def integrated(plan: Plan, rate: Rate, ys: Leaves, times: Any) -> tuple[Leaves, tuple[Any, Any, Any]]:
+def integrated(plan: Integration, rate: Rate, ys: Leaves, times: Any) -> tuple[Leaves, tuple[Any, Any, Any]]:
     """Return the states at rising times [count, ...], and (steps, rejected, whether the last time was reached)."""
     if not plan.adaptive:
         return _fixed(plan, rate, ys, times)
@@ -151,7 +150,7 @@ def integrated(plan: Plan, rate: Rate, ys: Leaves, times: Any) -> tuple[Leaves, 
         return walk, interpolated(plan.tableau, walk, t)
 
     walk, later = scan(interval, walk, times[1:])
-    return _with_first(ys, later), (walk.steps, walk.rejected, walk.end >= last)
+    return with_first(ys, later), (walk.steps, walk.rejected, walk.end >= last)
 
 
 def is_differentiated(tensors: Sequence[Any]) -> bool:
@@ -168,7 +167,7 @@ def repeated(more: Callable[[Any], Any], step: Callable[[Any], Any], state: Any,
     return while_loop(more, lambda s: while_loop(more, step, s, max_steps=chunks), state, max_steps=chunks)
 
 
-def _fixed(plan: Plan, rate: Rate, ys: Leaves, times: Any) -> tuple[Leaves, tuple[Any, Any, Any]]:
+def _fixed(plan: Integration, rate: Rate, ys: Leaves, times: Any) -> tuple[Leaves, tuple[Any, Any, Any]]:
     """Take equal steps from each time to the next one."""
 
     control = replace(plan.control, differentiable=is_differentiated([*ys, *rate(times[0], ys), times]))
@@ -178,24 +177,12 @@ def _fixed(plan: Plan, rate: Rate, ys: Leaves, times: Any) -> tuple[Leaves, tupl
         _, after, met = rates_of(plan.tableau, rate, t, ys, rate(t, ys), h, control)
         return after, solved & met
 
-    def interval(state: tuple[Leaves, Any], ends: tuple[Any, Any]) -> tuple[tuple[Leaves, Any], Leaves]:
-        t, h = ends[0], (ends[1] - ends[0]) / plan.substeps
-        if plan.substeps == 1:
-            state = step(t, h, state)
-        else:
-            state = fori_loop(0, plan.substeps, lambda i, state: step(t + i.to(h.dtype) * h, h, state), state)
-        return state, state[0]
-
-    (_, solved), later = scan(interval, (ys, full((), True, dtype=bool_)), (times[:-1], times[1:]))
+    (_, solved), (later, _) = equal_steps(step, (ys, full((), True, dtype=bool_)), times, plan.substeps)
     steps = full((), (times.shape[0] - 1) * plan.substeps, dtype=int64)
-    return _with_first(ys, later), (steps, steps * 0, solved)
+    return with_first(ys, later), (steps, steps * 0, solved)
 
 
-def _with_first(first: Leaves, later: Leaves) -> Leaves:
-    return [cat([a.reshape(1, *a.shape), b]) for a, b in zip(first, later, strict=True)]
-
-
-def _by_adjoint(plan: Plan, rate: Rate, ys: Leaves, t: Any, args: Any) -> tuple[Leaves, tuple[Any, Any, Any]]:
+def _by_adjoint(plan: Integration, rate: Rate, ys: Leaves, t: Any, args: Any) -> tuple[Leaves, tuple[Any, Any, Any]]:
     """Integrate with gradients by the adjoint equation, also by the tensors that ``rate`` uses from outside."""
     times, sign, _ = rising("odeint", t, ys[0], rate)
     if any(y.dtype.is_complex for y in ys):
@@ -214,7 +201,7 @@ class _Adjoint(Function):
     equations, 2018, algorithm 1; the state at each of the times is the saved one."""
 
     @staticmethod
-    def forward(ctx: Any, plan: Plan, rate: Any, count: int, times: Any, *tensors: Any) -> Any:
+    def forward(ctx: Any, plan: Integration, rate: Any, count: int, times: Any, *tensors: Any) -> Any:
         """Return the states at all times, then the statistics."""
         ys, parameters = list(tensors[:count]), list(tensors[count:])
         results, statistics = integrated(plan, lambda s, ys: rate(s, ys, parameters), ys, times)
@@ -256,7 +243,7 @@ def _product(adjoints: Leaves, rates: Leaves) -> Any:
     return sum((a * k).sum() for a, k in zip(adjoints, rates, strict=True))
 
 
-def _backwards(plan: Plan, rate: Any, times: Any, state: Any, outside: Any) -> tuple[Any, Any]:
+def _backwards(plan: Integration, rate: Any, times: Any, state: Any, outside: Any) -> tuple[Any, Any]:
     """Integrate state, adjoints and sums of parameter gradients from ``times[1]`` down to ``times[0]``.
 
     Return the last two, and whether the end was reached. The sums are integrals, whose errors do not feed back; the

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphc.autograd.transforms import jvp
 from graphc.base.errors import ArgumentError, ShapeError
-from graphc.control.scan import scan
-from graphc.control.while_loop import fori_loop
-from graphc.integrate.system import checked_state, flat_rate, rising
+from graphc.integrate.system import checked_state, equal_steps, flat_rate, rising, with_first
 from graphc.tensors.creation import randn
-from graphc.tensors.free_functions import assert_true, cat
+from graphc.tensors.free_functions import assert_true
 
 METHODS = ("euler", "milstein", "heun")
 
@@ -29,8 +27,7 @@ def sdeint(
 ) -> Any:
     """Solve ``dy = drift(t, y, *args) dt + diffusion(t, y, *args) dW`` from ``y(t[0]) = y0``.
 
-    Compiled code contains one native loop. Each step draws its numbers from the counter-based generator, so eager and
-    compiled code follow the same path for a seed. Gradients pass through the steps, with the numbers drawn as
+    Eager and compiled code follow the same path for a seed. Gradients pass through the steps, with the numbers drawn as
     constants.
 
     Args:
@@ -69,39 +66,44 @@ def sdeint(
     times, sign, _ = rising("sdeint", t, y, mean)
     assert_true(sign > 0, "sdeint: the times must rise")
 
-    def spread(t: Any, y: Any) -> Any:
-        result = diffusion(t, y, *args)
-        fits = tuple(result.shape[:-1] if noise == "general" else result.shape) == tuple(y.shape)
-        if not fits:
-            raise ShapeError(
-                f"sdeint: diffusion returns shape {list(result.shape)} for a state of {list(y.shape)} and {noise} noise"
-            )
-        return result.to(y.dtype)
+    spread = _spread(diffusion, args, y, noise)
 
-    def step(t: Any, y: Any, h: Any) -> Any:
+    def step(t: Any, h: Any, y: Any) -> Any:
         first = spread(t, y)
         shape = first.shape[-1:] if noise == "general" else y.shape
         change = h.sqrt() * randn(*shape, dtype=y.dtype, generator=generator)
-        ahead = _euler(y, h, mean(t, [y])[0], first, change)
-        if method == "milstein":
-            _, slope = jvp(lambda y: spread(t, y), (y,), (first,))
-            return ahead + 0.5 * slope * (change * change - h)
-        if method == "heun":
-            second = spread(t + h, ahead)
-            drifts = mean(t, [y])[0] + mean(t + h, [ahead])[0]
-            return _euler(y, h, 0.5 * drifts, 0.5 * (first + second), change)
-        return ahead
+        return _stepped(method, lambda t, y: mean(t, [y])[0], spread, (t, h, y, first, change))
 
-    def interval(y: Any, ends: tuple[Any, Any]) -> tuple[Any, Any]:
-        t, h = ends[0], (ends[1] - ends[0]) / substeps
-        if substeps == 1:
-            after = step(t, y, h)
-        else:
-            after = fori_loop(0, substeps, lambda i, y: step(t + i.to(h.dtype) * h, y, h), y)
-        return after, after
+    return with_first([y], [equal_steps(step, y, times, substeps)[1]])[0]
 
-    _, later = scan(interval, y, (times[:-1], times[1:]))
-    return cat([y.reshape(1, *y.shape), later])
+
+def _spread(diffusion: Callable[..., Any], args: Sequence[Any], y0: Any, noise: str) -> Callable[..., Any]:
+    """Return ``diffusion(t, y, *args)`` as a function that raises ShapeError unless the result fits state and noise."""
+
+    def spread(t: Any, y: Any) -> Any:
+        result = diffusion(t, y, *args)
+        if tuple(result.shape[:-1] if noise == "general" else result.shape) != tuple(y0.shape):
+            shapes = f"{list(result.shape)} for a state of {list(y0.shape)}"
+            raise ShapeError(f"sdeint: diffusion returns shape {shapes} and {noise} noise")
+        return result.to(y0.dtype)
+
+    return spread
+
+
+def _stepped(method: str, drift: Any, spread: Any, state: tuple[Any, ...]) -> Any:
+    """Return the state after a step of a method: Kloeden and Platen, Numerical solution of stochastic differential
+    equations, sections 10.2 and 10.3; Heun's method: Rümelin, Numerical treatment of stochastic
+    differential equations, 1982."""
+    t, h, y, first, change = state
+    slope = drift(t, y)
+    ahead = _euler(y, h, slope, first, change)
+    if method == "milstein":
+        _, along = jvp(lambda y: spread(t, y), (y,), (first,))
+        return ahead + 0.5 * along * (change * change - h)
+    if method == "heun":
+        mean = 0.5 * (slope + drift(t + h, ahead))
+        return _euler(y, h, mean, 0.5 * (first + spread(t + h, ahead)), change)
+    return ahead
 
 
 def _one_tensor(y0: Any) -> tuple[Any, Any]:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphc.base.errors import ArgumentError, DTypeError, ShapeError
+from graphc.control.scan import scan
+from graphc.control.while_loop import fori_loop
 from graphc.tensors.creation import full
 from graphc.tensors.free_functions import assert_true, cat, where
 from graphc.tensors.structure import Structure, flatten, unflatten
@@ -78,6 +80,26 @@ def rising(name: str, t: Any, like: Any, rate: Rate) -> tuple[Any, Any, Rate]:
 def _scale(h: Any, y: Any) -> Any:
     """Return a time in the real type of a state."""
     return h.to(y.dtype.real)
+
+
+def equal_steps(step: Callable[[Any, Any, Any], Any], state: Any, times: Any, substeps: int) -> tuple[Any, Any]:
+    """Apply ``state = step(t, h, state)`` ``substeps`` times from each time to the next one; return the last state, and
+    the states at all times but the first."""
+
+    def interval(state: Any, ends: tuple[Any, Any]) -> tuple[Any, Any]:
+        t, h = ends[0], (ends[1] - ends[0]) / substeps
+        if substeps == 1:
+            state = step(t, h, state)
+        else:
+            state = fori_loop(0, substeps, lambda i, state: step(t + i.to(h.dtype) * h, h, state), state)
+        return state, state
+
+    return scan(interval, state, (times[:-1], times[1:]))
+
+
+def with_first(first: Leaves, later: Leaves) -> Leaves:
+    """Put the first state before the stacked later ones."""
+    return [cat([a.reshape(1, *a.shape), b]) for a, b in zip(first, later, strict=True)]
 
 
 def advanced(ys: Leaves, h: Any, weights: Sequence[Any], rates: Sequence[Leaves]) -> Leaves:

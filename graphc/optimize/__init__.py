@@ -3,6 +3,6 @@
 from graphc.optimize.minimize import gauss_newton, lbfgs, levenberg_marquardt
 from graphc.optimize.root_scalar import root_scalar
 from graphc.optimize.roots import fixed_point, newton
-from graphc.optimize.solution import Report
+from graphc.optimize.solution import SolverReport
 
-__all__ = ["Report", "fixed_point", "gauss_newton", "lbfgs", "levenberg_marquardt", "newton", "root_scalar"]
+__all__ = ["SolverReport", "fixed_point", "gauss_newton", "lbfgs", "levenberg_marquardt", "newton", "root_scalar"]

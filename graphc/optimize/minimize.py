@@ -10,7 +10,7 @@ from graphc.base.errors import ArgumentError
 from graphc.control.while_loop import while_loop
 from graphc.func.jacobian import jacfwd
 from graphc.optimize.solution import (
-    Report,
+    SolverReport,
     Vector,
     counted,
     largest,
@@ -105,7 +105,7 @@ def _least_squares(name: str, residuals: Any, x0: Any, args: Any, settings: tupl
         numbers = [full((), x, dtype=v.dtype) for x in (DAMPING, 2.0)]
         start = (v, matrix.mT @ r, r, matrix, *numbers, counted())
         v, gradient, *_, count = while_loop(lambda s: (largest(s[1]) > tol) & (s[-1] < max_steps), step, start)
-    report = Report(count, largest(gradient), largest(gradient) <= tol)
+    report = SolverReport(count, largest(gradient), largest(gradient) <= tol)
     return reported(name, space.nested(with_derivatives(slope, v)), report, full_output)
 
 
@@ -153,7 +153,7 @@ def lbfgs(
         v, _, g, _, count, _ = while_loop(
             lambda s: (largest(s[2]) > tol) & (s[4] < max_steps) & s[5], step, (v, y, g, pairs, counted(), going)
         )
-    report = Report(count, largest(g), largest(g) <= tol)
+    report = SolverReport(count, largest(g), largest(g) <= tol)
     return reported("lbfgs", space.nested(with_derivatives(grad(value), v)), report, full_output)
 
 

@@ -92,7 +92,7 @@ def bracketed(f: Callable[[Any], Any], a: Any, b: Any, max_steps: int) -> tuple[
         done = (limit > 0.5) | (fx == 0)
         fraction = _interpolated((x, b, c), (fx, fb, fc)).maximum(limit).minimum(1 - limit)
         new = (x, b, c, fx, fb, fc, fraction, done)
-        return _Bracket(*(where(s.done, u, v) for u, v in zip(s[:8], new, strict=True)), s.steps + 1)
+        return _Bracket._make([*(where(s.done, u, v) for u, v in zip(s[:8], new, strict=True)), s.steps + 1])
 
     start = (fa == 0) | (fb == 0) | differs.logical_not()
     first = _Bracket(a, b, a, fa, fb, fa, a * 0 + 0.5, start, full((), 0, dtype=int64))

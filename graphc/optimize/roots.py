@@ -8,7 +8,7 @@ from typing import Any
 from graphc.control.while_loop import while_loop
 from graphc.func.jacobian import jacfwd
 from graphc.optimize.solution import (
-    Report,
+    SolverReport,
     Vector,
     counted,
     largest,
@@ -44,7 +44,7 @@ def newton(
         args: further arguments of ``f``.
         tol: largest absolute value of ``f`` at the solution.
         max_steps: largest number of steps.
-        full_output: return (x, ``Report(steps, error, converged)``), without an error where ``converged`` is false.
+        full_output: return (x, ``SolverReport(steps, error, converged)``), without an error if it did not converge.
 
     Returns:
         The solution, nested as ``x0``.
@@ -74,7 +74,7 @@ def newton(
         v, residual, count = while_loop(
             lambda s: (largest(s[1]) > tol) & (s[2] < max_steps), step, (start, equation(start), counted())
         )
-    report = Report(count, largest(residual), largest(residual) <= tol)
+    report = SolverReport(count, largest(residual), largest(residual) <= tol)
     return reported("newton", space.nested(with_derivatives(equation, v)), report, full_output)
 
 
@@ -129,7 +129,7 @@ def fixed_point(
             (start, full((), float("inf"), dtype=start.dtype), counted()),
         )
     solution = space.nested(with_derivatives(lambda v: v - applied(v), v))
-    return reported("fixed_point", solution, Report(count, error, error <= tol), full_output)
+    return reported("fixed_point", solution, SolverReport(count, error, error <= tol), full_output)
 
 
 def _next(after: Any, state: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:

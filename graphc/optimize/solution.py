@@ -22,7 +22,7 @@ from graphc.tensors.structure import flatten, unflatten
 from graphc.tracing.trace import is_tracing
 
 
-class Report(NamedTuple):
+class SolverReport(NamedTuple):
     """Work of a solver."""
 
     steps: Any
@@ -108,12 +108,12 @@ class _Implicit(Function):
         return solution
 
     @staticmethod
-    def backward(ctx: Any, gradient: Any) -> Any:
+    def backward(ctx: Any, *grads: Any) -> Any:
         """Solve with the transposed matrix, and pull the result back through the equation."""
         v, *outside = ctx.saved_tensors
         needed = [k for k, needs in enumerate(ctx.needs_input_grad[2:]) if needs]
         matrix = jacfwd(lambda v: ctx.equation(v, outside))(v)
-        weights = linear_solution(matrix.mT, -gradient)
+        weights = linear_solution(matrix.mT, -grads[0])
         result: list[Any] = [None] * len(outside)
         if needed:
             equation = _of_needed(ctx.equation, outside, needed)
@@ -123,12 +123,13 @@ class _Implicit(Function):
         return (None, None, *result)
 
     @staticmethod
-    def jvp(ctx: Any, equation: Any, tangent: Any, *tangents: Any) -> Any:
+    def jvp(ctx: Any, *tangents: Any) -> Any:
         """Push the tangents through the equation, and solve with the matrix."""
         v, *outside = ctx.saved_tensors
-        needed = [k for k, x in enumerate(tangents) if x is not None]
+        by_outside = tangents[2:]
+        needed = [k for k, x in enumerate(by_outside) if x is not None]
         of_needed = _of_needed(ctx.equation, outside, needed)
-        chosen, directions = [outside[k] for k in needed], [tangents[k] for k in needed]
+        chosen, directions = [outside[k] for k in needed], [by_outside[k] for k in needed]
         _, pushed = jvp(lambda chosen: of_needed(v, chosen), (chosen,), (directions,))
         return linear_solution(jacfwd(lambda v: ctx.equation(v, outside))(v), -pushed)
 
@@ -145,7 +146,7 @@ def _of_needed(equation: Callable[..., Any], outside: Sequence[Any], needed: Seq
     return of_needed
 
 
-def reported(name: str, x: Any, report: Report, full_output: bool) -> Any:
+def reported(name: str, x: Any, report: SolverReport, full_output: bool) -> Any:
     """Return ``x``, or with ``full_output`` (x, report). Otherwise raise ConditionError unless it converged."""
     if full_output:
         return x, report

@@ -34,6 +34,7 @@ PACKAGES = (
         "graphc.monitor",
         "graphc.distributions",
     ),
+    *("graphc.integrate", "graphc.optimize", "graphc.interpolate"),
     *("graphc.distributions.constraints", "graphc.special", "graphc.nn.utils.prune"),
     *("graphc.nn", "graphc.nn.functional", "graphc.nn.init", "graphc.nn.utils", "graphc.nn.utils.parametrizations"),
     *("graphc.nn.utils.parametrize", "graphc.nn.utils.rnn", "graphc.nn.utils.stateless", "graphc.optim"),

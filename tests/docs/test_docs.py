@@ -51,6 +51,7 @@ PAGES = [
     "docs/artifact.md",
     "docs/linalg.md",
     "docs/complex.md",
+    "docs/solvers.md",
     "docs/distributions.md",
     "docs/reliability.md",
 ]

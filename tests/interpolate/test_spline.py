@@ -46,6 +46,20 @@ def test_a_cubic_polynomial_is_its_own_spline():
         np.testing.assert_allclose(spline(x, nu).numpy(), expected[nu].numpy(), rtol=1e-9, atol=1e-9)
 
 
+# Values of SciPy 1.17 at -0.2, 0.2, 1.9 and 3.1.
+KNOWN = {
+    "not-a-knot": [-0.2019736371478442, 0.1990424110627396, 0.9382753642437228, 0.0357051840771006],
+    "natural": [-0.19877468575606008, 0.19877468575606025, 0.9415058411382154, 0.04410972296804838],
+    "clamped": [0.2763888965244209, 0.16035163056224938, 0.9963629383162305, 0.1758152310912255],
+}
+
+
+@pytest.mark.parametrize("kind", KNOWN)
+def test_values_are_those_of_scipy(kind):
+    compiled = gc.compile(lambda x: CubicSpline(POINTS, VALUES, kind)(x))
+    np.testing.assert_allclose(compiled(f64([-0.2, 0.2, 1.9, 3.1])).numpy(), KNOWN[kind], rtol=1e-12)
+
+
 @pytest.mark.parametrize("kind, nu", [("natural", 2), ("clamped", 1)])
 def test_a_derivative_is_zero_at_the_ends(kind, nu):
     spline = CubicSpline(POINTS, VALUES, kind)

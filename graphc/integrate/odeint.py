@@ -61,21 +61,18 @@ def odeint(
 ) -> Any:
     """Solve ``dy/dt = func(t, y, *args)`` from ``y(t[0]) = y0``, and return ``y`` at all times ``t``.
 
-    docs/solvers.md lists the methods and explains the gradients.
-
     Args:
         func: function of a scalar time, a state and ``args`` that returns the rate, nested and shaped as the state. It
             may use tensors from outside, such as parameters.
         y0: first state: a floating-point tensor, or nested tuples, lists and dictionaries of them.
         t: times [count], rising or falling strictly; count is at least 2.
         args: further arguments of ``func``.
-        method: ``euler``, ``midpoint``, ``rk4``, ``heun``, ``bosh3``, ``dopri5``, ``tsit5``; for stiff problems
-            ``implicit_euler``, ``trapezoid``, ``kvaerno3``, ``kencarp4``.
+        method: name in docs/solvers.md, such as ``rk4``, ``dopri5``, ``tsit5`` or, for stiff problems, ``kencarp4``.
         rtol, atol: a step is accepted if the root mean square of ``error / (atol + rtol * |y|)`` is at most 1.
         first_step: size of the first attempt; by default chosen from the rates.
         max_steps: largest number of attempts from ``t[0]`` to ``t[-1]``.
         adaptive: choose steps by their errors; default for methods with an error estimate.
-        substeps: without ``adaptive``, number of equal steps from each time to the next one.
+        substeps: number of equal steps from each time to the next one, if not ``adaptive``.
         adjoint: compute gradients by integrating the adjoint equation; by default they pass through the steps.
         full_output: also return ``StepCounts(steps, rejected)``.
 

@@ -54,7 +54,6 @@ def sdeint(
 
     Example:
         >>> import graphc as gc
-        >>> _ = gc.manual_seed(0)
         >>> t = gc.linspace(0, 1, 101)
         >>> y = gc.integrate.sdeint(lambda t, y: -y, lambda t, y: 0.1 * y, gc.ones(1000), t)
         >>> print(f"{y[-1].mean().item():.2f}")
@@ -91,9 +90,11 @@ def _spread(diffusion: Callable[..., Any], args: Sequence[Any], y0: Any, noise: 
 
 
 def _stepped(method: str, drift: Any, spread: Any, state: tuple[Any, ...]) -> Any:
-    """Return the state after a step of a method: Kloeden and Platen, Numerical solution of stochastic differential
-    equations, sections 10.2 and 10.3; Heun's method: Rümelin, Numerical treatment of stochastic
-    differential equations, 1982."""
+    """Return the state after a step of a method.
+
+    Kloeden and Platen, Numerical solution of stochastic differential equations, sections 10.2 and 10.3; Heun's method:
+    Rümelin, Numerical treatment of stochastic differential equations, 1982.
+    """
     t, h, y, first, change = state
     slope = drift(t, y)
     ahead = _euler(y, h, slope, first, change)

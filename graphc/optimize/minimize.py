@@ -70,7 +70,7 @@ def levenberg_marquardt(
         >>> import graphc as gc
         >>> rosenbrock = lambda x: gc.stack([10 * (x[1] - x[0] ** 2), 1 - x[0]])
         >>> gc.optimize.levenberg_marquardt(rosenbrock, gc.tensor([-1.2, 1.0]))
-        tensor([1., 1.])
+        tensor([1.0000, 1.0000])
     """
     return _least_squares("levenberg_marquardt", residuals, x0, args, (tol, max_steps, full_output), damped=True)
 

@@ -49,9 +49,11 @@ from graphc.control.vmap import vmap
 from graphc.control.while_loop import fori_loop, map, while_loop
 from graphc.errors import MemoryLimitError as OutOfMemoryError
 from graphc.func.jacobian import hessian, jacfwd, jacrev
+from graphc.interop.from_jax import from_jax
 from graphc.interop.from_torch import from_torch
 from graphc.interop.onnx.module import from_onnx
 from graphc.interop.pt2.program import from_pt2
+from graphc.interop.stablehlo.module import from_stablehlo
 from graphc.linalg.methods import chain_matmul, lu_unpack, pca_lowrank, svd_lowrank
 from graphc.models.model_entries import Entry
 from graphc.models.model_export import export

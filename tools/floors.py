@@ -136,6 +136,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         *("interop", "interop.aten"),
     ),
     "interop.onnx": ("base", "ops", "tape", "tensors", "autograd", "tracing", "control", "nn", "interop"),
+    "interop.stablehlo": (*("base", "files", "ir", "ops", "tensors", "tracing", "control", "linalg", "nn", "interop"),),
     "interop.onnx_export": ("base", "files", "ir", "ir.graph", "ops", "tensors", "tracing", "nn", "calls", "models"),
     # Pictures of graphs, and pages that show the stages from a graph to its kernels.
     "pages": (
@@ -169,6 +170,7 @@ LATE_EDGES: dict[tuple[str, str], str] = {
     ("checks", "interop.aten"): "a case may hold an operator of PyTorch, whose rule runs again",
     ("models", "interop.onnx"): "a model file of an ONNX model may hold its operators on texts",
     ("models", "interop.onnx_export"): "`export` writes ONNX where the path ends in .onnx",
+    ("interop", "interop.stablehlo"): "`from_jax` is public where JAX is not installed",
     ("interop", "interop.torch"): "`from_torch` is public where PyTorch is not installed",
 }
 """Late imports against the floors, each with the reason: a package names another one in a string and imports it on

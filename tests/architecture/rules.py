@@ -27,6 +27,8 @@ OPTIONAL_OWNERS: dict[str, str | tuple[str, ...]] = {
     "onnx": ("graphc/interop/onnx/package.py", "graphc/interop/onnx_export/protobuf.py"),
     "safetensors": "graphc/checkpoints/safetensors_file.py",
     "tensorboardX": "graphc/monitor/tensorboard.py",
+    "jax": "graphc/interop/stablehlo/jax_export.py",
+    "jaxlib": "graphc/interop/stablehlo/jax_export.py",
     "torch": "graphc/interop/torch/",
 }
 

@@ -1,0 +1,1 @@
+"""Reader of StableHLO text, the programs that JAX exports, which needs neither MLIR nor JAX."""

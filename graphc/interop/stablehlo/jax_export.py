@@ -1,0 +1,50 @@
+"""JAX functions as modules, by ``jax.export``; the only module that imports JAX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+from jax import export
+from jaxlib.mlir.dialects import stablehlo
+
+from graphc.base.errors import UnsupportedError
+from graphc.interop.stablehlo.module import STABLEHLO, StableHLOModule
+from graphc.interop.stablehlo.parser import parse_program
+from graphc.tensors.structure import LEAF, Branch, Static, Structure
+
+
+def from_jax(function: Callable[..., Any], args: tuple[Any, ...]) -> StableHLOModule:
+    """Convert a function of JAX to a Module, for arguments like ``args``, see ``graphc.from_jax``."""
+    version = stablehlo.get_current_version()
+    if version.partition(".")[0] != STABLEHLO:
+        raise UnsupportedError(
+            f"this JAX exports StableHLO {version}, graphc reads StableHLO {STABLEHLO}",
+            remedy="install jax>=0.5,<0.12, or a newer graphc",
+        )
+    jitted = function if hasattr(function, "lower") else jax.jit(function)
+    exported = export.export(jitted, platforms=["cpu"])(*args)
+    arguments, _ = jax.tree_util.tree_unflatten(exported.in_tree, range(exported.in_tree.num_leaves))
+    results = jax.tree_util.tree_unflatten(exported.out_tree, range(exported.out_tree.num_leaves))
+    program = parse_program(exported.mlir_module())
+    used = exported.module_kept_var_idx
+    return StableHLOModule(
+        program, _structure(arguments, "an argument"), _structure(results, "the result"), tuple(used)
+    )
+
+
+def _structure(tree: Any, title: str) -> Structure:
+    """Return the structure of nested numbers, each of which stands for a tensor."""
+    if isinstance(tree, int):
+        return LEAF
+    if tree is None:
+        return Static(None)
+    if isinstance(tree, dict):
+        return Branch(dict, tuple(tree), tuple([_structure(v, title) for v in tree.values()]))
+    if isinstance(tree, (tuple, list)):
+        return Branch(type(tree), getattr(tree, "_fields", ()), tuple([_structure(v, title) for v in tree]))
+    raise UnsupportedError(
+        f"{title} holds an object of {type(tree).__name__}, whose nesting only JAX knows",
+        remedy="take and return tuples, lists and dictionaries: jax.tree_util.tree_leaves(x)",
+    )

@@ -1,0 +1,1 @@
+"""Rules of StableHLO and CHLO operations, by family."""

@@ -1,0 +1,132 @@
+"""Interpreter of StableHLO programs: applies the rule of each operation, eagerly or in a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from graphc.base.errors import GraphcError, ParseError, UnsupportedError
+from graphc.base.location import Location, at
+from graphc.interop.stablehlo.call import Call
+from graphc.interop.stablehlo.graph import Block, Operation, Program, every_operation
+from graphc.interop.stablehlo.scopes import called
+from graphc.interop.stablehlo.table import TABLE, TARGETS
+from graphc.ir.types import TensorType
+from graphc.tensors.tensor import Tensor
+
+FAULTS = (ArithmeticError, LookupError, TypeError, ValueError)
+"""Exceptions of rules for attributes and shapes outside of the operation's domain, in addition to graphc's errors."""
+_REMEDIES = {
+    "vhlo": "pass the text of exported.mlir_module(), not the serialized form",
+    "sdy": "export the function for one device, without shardings",
+    "mhlo": "pass the text of exported.mlir_module(), which is StableHLO",
+    "cf": "pass the text of exported.mlir_module(), where branches are stablehlo.if",
+}
+_OTHERS = "docs/from_jax.md lists the operations; write the function with others, or keep this step in JAX"
+
+
+class Runner:
+    """Interpreter of one program."""
+
+    def __init__(self, program: Program):
+        """Raise UnsupportedError for operations without a rule."""
+        self.program = program
+        self._pointwise: dict[str, bool] = {}
+        check_rules(program)
+
+    def __call__(self, arguments: Sequence[Tensor]) -> list[Tensor]:
+        """Return the results of the entry function."""
+        return self.call(self.program.main.name, arguments)
+
+    def call(self, name: str, arguments: Sequence[Tensor], pointwise: bool = False) -> list[Tensor]:
+        """Return the results of a function."""
+        return self.run(self.program.functions[name].body, arguments, {}, pointwise)
+
+    def run(
+        self, block: Block, arguments: Sequence[Tensor], enclosing: Mapping[str, Any], pointwise: bool = False
+    ) -> list[Tensor]:
+        """Run a block. ``pointwise`` runs one for single elements on whole tensors, whose shapes are not the text's.
+
+        Raises ParseError for another number of arguments than the block has.
+        """
+        if len(arguments) != len(block.arguments):
+            raise ParseError(f"a region takes {len(block.arguments)} values, {len(arguments)} are passed")
+        scope = {name: enclosing[name] for name in block.captured}
+        scope.update(zip(block.arguments, arguments, strict=True))
+        for operation in block.operations:
+            with at(Location(f"line {operation.line}")):
+                results = self._applied(operation, scope, pointwise)
+            scope.update(zip(operation.results, results, strict=True))
+        return [scope[name] for name in block.returned]
+
+    def _applied(self, operation: Operation, scope: Mapping[str, Any], pointwise: bool) -> Sequence[Tensor]:
+        call = Call(operation, self, scope, pointwise)
+        try:
+            result = TABLE[operation.name].rule(call, *[scope[name] for name in operation.operands])
+        except GraphcError as error:
+            if error.where is None:
+                error.where = str(operation)
+            raise
+        except FAULTS as error:
+            what = f"{operation.name} does not accept these operands and attributes: {type(error).__name__}: {error}"
+            raise UnsupportedError(what[:500], where=str(operation)) from error
+        results = list(result) if isinstance(result, (tuple, list)) else [result]
+        self._check(operation, results, pointwise)
+        return results
+
+    @staticmethod
+    def _check(operation: Operation, results: Sequence[Tensor], pointwise: bool) -> None:
+        """Raise ParseError where results differ from the types in the text."""
+        types = [TensorType(r.dtype, () if pointwise else tuple(r.shape)) for r in results]
+        stated = [TensorType(t.dtype, () if pointwise else t.shape) for t in operation.types]
+        if types != stated:
+            computed = ", ".join(map(str, types))
+            raise ParseError(
+                f"line {operation.line}: {operation.name} gives {computed}, the text says "
+                f"{', '.join(map(str, stated))}"[:300]
+            )
+
+    def is_pointwise(self, operation: Operation) -> bool:
+        """Check whether an operation, or a function that it calls, computes element by element."""
+        names = called(operation)
+        if not names:
+            return TABLE[operation.name].pointwise
+        if names[0] not in self._pointwise:
+            body = self.program.functions[names[0]].body
+            self._pointwise[names[0]] = all(map(self.is_pointwise, body.operations))
+        return self._pointwise[names[0]]
+
+
+def check_rules(program: Program) -> None:
+    """Raise UnsupportedError that names the operations which are not in the table, with their first lines."""
+    missing: dict[str, int] = {}
+    for function in program.functions.values():
+        for operation in every_operation(function.body):
+            for name in _missing(operation):
+                missing.setdefault(name, operation.line)
+            for result_type in (*operation.types, *[t for b in operation.blocks for t in b.types]):
+                if not isinstance(result_type, TensorType):
+                    raise UnsupportedError(
+                        f"{operation.name} has a value of the type {str(result_type)[:60]}", where=str(operation)
+                    )
+    if missing:
+        listed = ", ".join(f"{name} (line {line})" for name, line in missing.items())
+        dialect = next(iter(missing)).partition(".")[0]
+        raise UnsupportedError(
+            f"graphc has no rule for these operations: {listed}"[:1000], remedy=_REMEDIES.get(dialect, _OTHERS)
+        )
+
+
+def _missing(operation: Operation) -> Iterator[str]:
+    if operation.name not in TABLE:
+        yield operation.name
+    elif operation.name == "stablehlo.custom_call":
+        name = custom_target(operation)
+        if name not in TARGETS:
+            yield f"custom_call @{name}"
+
+
+def custom_target(operation: Operation) -> str:
+    """Return the target of a custom call."""
+    name = operation.attributes.get("call_target_name")
+    return str(getattr(name, "name", name))

@@ -1,0 +1,1 @@
+"""StableHLO texts with inputs and outputs, which the tests read without JAX."""

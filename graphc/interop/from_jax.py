@@ -6,6 +6,7 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
+from graphc.base.installation import install_command
 from graphc.base.lazy import deferred
 
 _read = deferred("graphc.interop.stablehlo.jax_export:from_jax")
@@ -37,5 +38,5 @@ def from_jax(function: Callable[..., Any], *args: Any) -> Any:
         tensor([1., 2., 3.])
     """
     if find_spec("jax") is None:
-        raise ModuleNotFoundError("from_jax needs JAX: pip install jax", name="jax")
+        raise ModuleNotFoundError(f"from_jax needs JAX: {install_command('jax')}", name="jax")
     return _read(function, args)

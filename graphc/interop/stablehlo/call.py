@@ -15,15 +15,15 @@ from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 
 if TYPE_CHECKING:
-    from graphc.interop.stablehlo.run import Runner
+    from graphc.interop.stablehlo.run import ProgramRunner
 
 
 @dataclass
-class Call:
+class OperationCall:
     """One application of an operation."""
 
     operation: Operation
-    runner: Runner
+    runner: ProgramRunner
     scope: Mapping[str, Any]
     """Values of the enclosing blocks by name."""
     pointwise: bool = False

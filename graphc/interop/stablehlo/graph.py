@@ -69,8 +69,8 @@ class Block:
 
 
 @dataclass
-class Function:
-    """Function of a program."""
+class HloFunction:
+    """HloFunction of a program."""
 
     name: str
     body: Block
@@ -84,10 +84,10 @@ class Program:
     """Functions of a module by name."""
 
     name: str
-    functions: dict[str, Function]
+    functions: dict[str, HloFunction]
 
     @property
-    def main(self) -> Function:
+    def main(self) -> HloFunction:
         """Return the entry: the function ``main``, else the first public one."""
         public = [f for f in self.functions.values() if f.public]
         return self.functions.get("main") or (public or [*self.functions.values()])[0]

@@ -21,7 +21,7 @@ def from_jax(function: Callable[..., Any], args: tuple[Any, ...]) -> StableHLOMo
     if version.partition(".")[0] != STABLEHLO:
         raise UnsupportedError(
             f"this JAX exports StableHLO {version}, graphc reads StableHLO {STABLEHLO}",
-            remedy="install jax>=0.5,<0.12, or a newer graphc",
+            remedy=f"install a JAX that exports StableHLO {STABLEHLO}, or a newer graphc",
         )
     jitted = function if hasattr(function, "lower") else jax.jit(function)
     exported = export.export(jitted, platforms=["cpu"])(*args)

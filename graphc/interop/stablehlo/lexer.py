@@ -27,7 +27,7 @@ _OPENING = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _SHOWN = 40
 
 
-class Token(NamedTuple):
+class MlirToken(NamedTuple):
     """Piece of the text: ``kind`` is a group of the pattern, or ``end``."""
 
     kind: str
@@ -35,12 +35,12 @@ class Token(NamedTuple):
     line: int
 
 
-def tokens_of(text: str) -> list[Token]:
+def tokens_of(text: str) -> list[MlirToken]:
     """Split a text into tokens. Drops ``loc(...)`` and the aliases of locations, which have no effect on results.
 
     Raises ParseError for a character that no token begins with.
     """
-    tokens: list[Token] = []
+    tokens: list[MlirToken] = []
     offset, line = 0, 1
     while offset < len(text):
         match = _TOKEN.match(text, offset)
@@ -48,14 +48,14 @@ def tokens_of(text: str) -> list[Token]:
             raise ParseError(f"line {line}: {text[offset : offset + 10]!r} is not a token of MLIR text")
         piece = match.group()
         if match.lastgroup != "space":
-            tokens.append(Token(str(match.lastgroup), piece, line))
+            tokens.append(MlirToken(str(match.lastgroup), piece, line))
         line += piece.count("\n")
         offset = match.end()
     return _without_locations(tokens, line)
 
 
-def _without_locations(tokens: list[Token], last_line: int) -> list[Token]:
-    result: list[Token] = []
+def _without_locations(tokens: list[MlirToken], last_line: int) -> list[MlirToken]:
+    result: list[MlirToken] = []
     i = 0
     while i < len(tokens):
         if tokens[i].text == "loc" and i + 1 < len(tokens) and tokens[i + 1].text == "(":
@@ -65,10 +65,10 @@ def _without_locations(tokens: list[Token], last_line: int) -> list[Token]:
         else:
             result.append(tokens[i])
             i += 1
-    return [*result, Token("end", "", last_line)]
+    return [*result, MlirToken("end", "", last_line)]
 
 
-def _end_of_group(tokens: list[Token], i: int) -> int:
+def _end_of_group(tokens: list[MlirToken], i: int) -> int:
     """Return the index after the bracket that closes the one at ``i``."""
     depth = 0
     for j in range(i, len(tokens)):
@@ -90,11 +90,11 @@ class Cursor:
         """Return the line of the next token, counted from 1."""
         return self._tokens[self._index].line
 
-    def peek(self, ahead: int = 0) -> Token:
+    def peek(self, ahead: int = 0) -> MlirToken:
         """Return a token without passing it; the last one where the text ends before it."""
         return self._tokens[min(self._index + ahead, len(self._tokens) - 1)]
 
-    def next(self) -> Token:
+    def next(self) -> MlirToken:
         """Return the next token and pass it."""
         token = self.peek()
         self._index = min(self._index + 1, len(self._tokens) - 1)
@@ -112,7 +112,7 @@ class Cursor:
             return True
         return False
 
-    def expect(self, text: str) -> Token:
+    def expect(self, text: str) -> MlirToken:
         """Pass the next token. Raises ParseError if it is not ``text``."""
         if not self.at(text):
             self.fail(repr(text))

@@ -10,7 +10,7 @@ from graphc.base.errors import ArgumentError, DTypeError, ShapeError
 from graphc.interop.parts import ImportedRoot
 from graphc.interop.stablehlo.graph import Program, type_of
 from graphc.interop.stablehlo.parser import parse_program
-from graphc.interop.stablehlo.run import Runner
+from graphc.interop.stablehlo.run import ProgramRunner
 from graphc.ir.types import TensorType
 from graphc.tensors.creation import as_tensor, zeros
 from graphc.tensors.structure import LEAF, Branch, Structure, unflatten
@@ -77,7 +77,7 @@ class StableHLOModule(ImportedRoot):
         self._arguments = arguments or Branch(tuple, (), (LEAF,) * len(self._types))
         self._results = results or (LEAF if count == 1 else Branch(tuple, (), (LEAF,) * count))
         self._used = used
-        self._runner = Runner(program)
+        self._runner = ProgramRunner(program)
         super().train(False)
 
     @property
@@ -96,7 +96,7 @@ class StableHLOModule(ImportedRoot):
     @property
     def forward(self) -> Callable[..., Any]:  # type: ignore[override]
         """Return the function that computes the program for its arguments, by position."""
-        return _Forward(self)
+        return _CallByPosition(self)
 
     def run(self, args: Sequence[Any]) -> Any:
         """Return the results of a call.
@@ -116,10 +116,10 @@ class StableHLOModule(ImportedRoot):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        self._runner = Runner(self._program)
+        self._runner = ProgramRunner(self._program)
 
 
-class _Forward:
+class _CallByPosition:
     """Callable behind ``StableHLOModule.forward``, with one parameter for each argument."""
 
     def __init__(self, module: StableHLOModule):
@@ -153,7 +153,8 @@ def _flatten(structure: Structure, value: Any, title: str, leaves: list[Any]) ->
     fits = isinstance(value, dict) and {*value} == {*structure.keys} if keyed else isinstance(value, (tuple, list))
     if not fits or len(value) != len(structure.children):
         expected = f"a dictionary of {[*structure.keys]}" if keyed else f"{len(structure.children)} values"
-        raise ArgumentError(f"{title}: expected {expected}, got {type(value).__name__}"[:200])
+        got = len(value) if fits else type(value).__name__
+        raise ArgumentError(f"{title}: expected {expected}, got {got}"[:200])
     for i, child in enumerate(structure.children):
         key = structure.keys[i] if keyed else i
         _flatten(child, value[key], f"{title}[{key!r}]", leaves)

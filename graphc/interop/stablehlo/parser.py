@@ -6,7 +6,7 @@ from typing import Any
 
 from graphc.base.errors import ParseError, UnsupportedError
 from graphc.interop.stablehlo.attributes import AttributeReader, unquoted
-from graphc.interop.stablehlo.graph import Block, Function, FunctionType, Operation, Program
+from graphc.interop.stablehlo.graph import Block, HloFunction, FunctionType, Operation, Program
 from graphc.interop.stablehlo.lexer import Cursor
 from graphc.interop.stablehlo.pretty import Pretty
 from graphc.interop.stablehlo.scopes import check_scopes
@@ -29,7 +29,7 @@ def parse_program(text: str) -> Program:
             "the module is in MLIR's binary form, which is not read", remedy="pass exported.mlir_module(), its text"
         )
     try:
-        program = _Parser(Cursor(text)).program()
+        program = ModuleParser(Cursor(text)).program()
     except RecursionError:
         raise ParseError("the text is nested too deeply") from None
     if not program.functions:
@@ -38,14 +38,14 @@ def parse_program(text: str) -> Program:
     return program
 
 
-class _Parser:
+class ModuleParser:
     """Parser of one text."""
 
     def __init__(self, cursor: Cursor):
         self.cursor = cursor
         self.attributes = AttributeReader(cursor)
         self.pretty = Pretty(self)
-        self.functions: dict[str, Function] = {}
+        self.functions: dict[str, HloFunction] = {}
         self.depth = 0
 
     # Modules and functions
@@ -89,7 +89,7 @@ class _Parser:
             if not isinstance(attributes.get("sym_name"), str) or not isinstance(function_type, FunctionType):
                 raise ParseError(f"line {operation.line}: the function has no name or no type")
             public = attributes.get("sym_visibility") != "private"
-            function = Function(
+            function = HloFunction(
                 attributes["sym_name"], operation.blocks[0], function_type.results, public, operation.line
             )
             self._define(function)
@@ -119,9 +119,9 @@ class _Parser:
         if not self.cursor.at("{"):
             raise UnsupportedError(f"the function {name} is only declared", where=f"line {line}")
         body = self.region(arguments)
-        self._define(Function(name, body, results, public, line))
+        self._define(HloFunction(name, body, results, public, line))
 
-    def _define(self, function: Function) -> None:
+    def _define(self, function: HloFunction) -> None:
         if function.name in self.functions:
             raise ParseError(f"line {function.line}: there are two functions {function.name[:60]!r}")
         self.functions[function.name] = function

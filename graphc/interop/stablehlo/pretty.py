@@ -1,5 +1,4 @@
-"""Short forms of StableHLO operations, as ``mlir_module()`` prints them, with the attributes' names of the generic
-form."""
+"""Short forms of StableHLO operations, which ``mlir_module()`` prints, with attributes as in the generic form."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from graphc.interop.stablehlo.attributes import unquoted
 from graphc.interop.stablehlo.graph import Block, Operation
 
 if TYPE_CHECKING:
-    from graphc.interop.stablehlo.parser import _Parser
+    from graphc.interop.stablehlo.parser import ModuleParser
 
 SHORT_FORMS: Mapping[str, Mapping[str, str]] = {
     "broadcast_in_dim": {"dims": "broadcast_dimensions"},
@@ -42,7 +41,7 @@ _UNTYPED = frozenset({"return", "stablehlo.return", "func.return", "mhlo.return"
 class Pretty:
     """Reader of short forms; works at the cursor of its parser."""
 
-    def __init__(self, parser: _Parser):
+    def __init__(self, parser: ModuleParser):
         self.parser = parser
         self.cursor = parser.cursor
         self.attributes = parser.attributes

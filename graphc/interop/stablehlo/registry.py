@@ -8,7 +8,7 @@ from typing import Any
 from graphc.base.records import dataclass
 
 Rule = Callable[..., Any]
-"""Function that takes a Call and the operands as tensors, and returns a tensor or a tuple of tensors."""
+"""Function that takes a OperationCall and the operands as tensors, and returns a tensor or a tuple of tensors."""
 
 
 @dataclass(frozen=True)

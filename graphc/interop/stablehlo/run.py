@@ -7,7 +7,7 @@ from typing import Any
 
 from graphc.base.errors import GraphcError, ParseError, UnsupportedError
 from graphc.base.location import Location, at
-from graphc.interop.stablehlo.call import Call
+from graphc.interop.stablehlo.call import OperationCall
 from graphc.interop.stablehlo.graph import Block, Operation, Program, every_operation
 from graphc.interop.stablehlo.scopes import called
 from graphc.interop.stablehlo.table import TABLE, TARGETS
@@ -25,7 +25,7 @@ _REMEDIES = {
 _OTHERS = "docs/from_jax.md lists the operations; write the function with others, or keep this step in JAX"
 
 
-class Runner:
+class ProgramRunner:
     """Interpreter of one program."""
 
     def __init__(self, program: Program):
@@ -60,7 +60,7 @@ class Runner:
         return [scope[name] for name in block.returned]
 
     def _applied(self, operation: Operation, scope: Mapping[str, Any], pointwise: bool) -> Sequence[Tensor]:
-        call = Call(operation, self, scope, pointwise)
+        call = OperationCall(operation, self, scope, pointwise)
         try:
             result = TABLE[operation.name].rule(call, *[scope[name] for name in operation.operands])
         except GraphcError as error:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from graphc.control.branch import cond, switch
 from graphc.control.while_loop import while_loop as repeat
-from graphc.interop.stablehlo.call import Call
+from graphc.interop.stablehlo.call import OperationCall
 from graphc.interop.stablehlo.graph import Block
 from graphc.interop.stablehlo.registry import TABLE, TARGETS, rule, target
 from graphc.ops.pointwise import elementwise as ew
@@ -14,24 +14,24 @@ from graphc.tensors.tensor import Tensor
 
 
 @rule("while")
-def while_(call: Call, *state: Tensor) -> tuple[Tensor, ...]:
+def while_(call: OperationCall, *state: Tensor) -> tuple[Tensor, ...]:
     """Repeat the second region while the first one gives true: a loop of the compiled program."""
     test, body = call.block(0), call.block(1)
     return tuple(repeat(lambda s: call.run(test, *s)[0], lambda s: tuple(call.run(body, *s)), state))
 
 
-def _branch(call: Call, block: Block) -> Callable[[], tuple[Tensor, ...]]:
+def _branch(call: OperationCall, block: Block) -> Callable[[], tuple[Tensor, ...]]:
     return lambda: tuple(call.run(block))
 
 
 @rule("if")
-def if_(call: Call, condition: Tensor) -> tuple[Tensor, ...]:
+def if_(call: OperationCall, condition: Tensor) -> tuple[Tensor, ...]:
     """Run one of two regions."""
     return cond(condition, _branch(call, call.block(0)), _branch(call, call.block(1)))
 
 
 @rule("case")
-def case(call: Call, index: Tensor) -> tuple[Tensor, ...]:
+def case(call: OperationCall, index: Tensor) -> tuple[Tensor, ...]:
     """Run the region with a number; the last one for numbers out of range."""
     blocks = call.operation.blocks
     last = len(blocks) - 1
@@ -40,12 +40,12 @@ def case(call: Call, index: Tensor) -> tuple[Tensor, ...]:
 
 
 @rule("func.call")
-def call_function(call: Call, *operands: Tensor) -> list[Tensor]:
+def call_function(call: OperationCall, *operands: Tensor) -> list[Tensor]:
     return call.runner.call(call.symbol("callee"), operands, call.pointwise)
 
 
 @rule("composite")
-def composite(call: Call, *operands: Tensor) -> object:
+def composite(call: OperationCall, *operands: Tensor) -> object:
     """Apply the rule of the operation that a composite is named for, or else the function that defines it."""
     entry = TABLE.get(str(call.attributes.get("name")))
     if entry is not None:
@@ -54,17 +54,17 @@ def composite(call: Call, *operands: Tensor) -> object:
 
 
 @rule("custom_call")
-def custom_call(call: Call, *operands: Tensor) -> object:
+def custom_call(call: OperationCall, *operands: Tensor) -> object:
     name = call.attributes.get("call_target_name")
     return TARGETS[str(getattr(name, "name", name))](call, *operands)
 
 
 @target("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement")
-def same_value(call: Call, x: Tensor) -> Tensor:
+def same_value(call: OperationCall, x: Tensor) -> Tensor:
     """Return the value: only its placement on devices changes."""
     return x
 
 
 @rule("sdy.sharding_constraint")
-def sharding_constraint(call: Call, x: Tensor) -> Tensor:
+def sharding_constraint(call: OperationCall, x: Tensor) -> Tensor:
     return x

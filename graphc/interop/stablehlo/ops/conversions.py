@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphc.base.dtypes import bfloat16, float16, float32, float64, named
-from graphc.interop.stablehlo.call import Call
+from graphc.interop.stablehlo.call import OperationCall
 from graphc.interop.stablehlo.registry import rule
 from graphc.ops.movement.shape import reshape, slice
 from graphc.ops.pointwise import complex as parts
@@ -16,12 +16,12 @@ _NARROW = {(5, 10): float16, (8, 7): bfloat16, (8, 23): float32, (11, 52): float
 
 
 @rule("convert", pointwise=True)
-def convert(call: Call, x: Tensor) -> Tensor:
+def convert(call: OperationCall, x: Tensor) -> Tensor:
     return ew.cast(x, dtype=call.type.dtype)
 
 
 @rule("reduce_precision", pointwise=True)
-def reduce_precision(call: Call, x: Tensor) -> Tensor:
+def reduce_precision(call: OperationCall, x: Tensor) -> Tensor:
     """Round to the exponent and fraction of another type."""
     bits = call.int("exponent_bits"), call.int("mantissa_bits")
     narrow = _NARROW.get(bits)
@@ -31,7 +31,7 @@ def reduce_precision(call: Call, x: Tensor) -> Tensor:
 
 
 @rule("bitcast_convert")
-def bitcast_convert(call: Call, x: Tensor) -> Tensor:
+def bitcast_convert(call: OperationCall, x: Tensor) -> Tensor:
     """Read bits as another type. A narrower type adds a last dimension of pieces, lowest first; a wider joins them."""
     dtype = call.type.dtype
     if dtype.bits == x.dtype.bits:
@@ -63,15 +63,15 @@ def _joined(bits: Tensor, count: int, width: int) -> Tensor:
 
 
 @rule("complex", pointwise=True)
-def complex_number(call: Call, real: Tensor, imaginary: Tensor) -> Tensor:
+def complex_number(call: OperationCall, real: Tensor, imaginary: Tensor) -> Tensor:
     return parts.complex(real, imaginary)
 
 
 @rule("real", pointwise=True)
-def real(call: Call, x: Tensor) -> Tensor:
+def real(call: OperationCall, x: Tensor) -> Tensor:
     return parts.real(x) if x.dtype.is_complex else x
 
 
 @rule("imag", pointwise=True)
-def imaginary(call: Call, x: Tensor) -> Tensor:
+def imaginary(call: OperationCall, x: Tensor) -> Tensor:
     return parts.imag(x) if x.dtype.is_complex else ew.mul(x, 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.base.dtypes import DType, bool_, named, uint8
-from graphc.interop.stablehlo.call import Call
+from graphc.interop.stablehlo.call import OperationCall
 from graphc.interop.stablehlo.registry import rule, same
 from graphc.ops.pointwise import elementwise as ew
 from graphc.ops.pointwise.bits import bitcast
@@ -36,7 +36,7 @@ same(
 def _numeric_or_bool(names: str, numeric: Any, logical: Any) -> None:
     """Register an operation that has another function for booleans."""
 
-    def apply(call: Call, *operands: Tensor) -> Tensor:
+    def apply(call: OperationCall, *operands: Tensor) -> Tensor:
         return (logical if operands[0].dtype is bool_ else numeric)(*operands)
 
     rule(names, pointwise=True)(apply)
@@ -53,7 +53,7 @@ _numeric_or_bool("not", ew.bit_not, ew.logical_not)
 
 
 @rule("compare", pointwise=True)
-def compare(call: Call, x: Tensor, y: Tensor) -> Tensor:
+def compare(call: OperationCall, x: Tensor, y: Tensor) -> Tensor:
     """Compare numbers. A total order of real numbers is that of LE and the like, which differ for NaN and -0 only."""
     function = _COMPARISONS.get(call.word("comparison_direction"))
     if function is None:
@@ -64,17 +64,17 @@ def compare(call: Call, x: Tensor, y: Tensor) -> Tensor:
 
 
 @rule("select", pointwise=True)
-def select(call: Call, condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
+def select(call: OperationCall, condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
     return ew.where(condition, x, y)
 
 
 @rule("clamp", pointwise=True)
-def clamp(call: Call, low: Tensor, x: Tensor, high: Tensor) -> Tensor:
+def clamp(call: OperationCall, low: Tensor, x: Tensor, high: Tensor) -> Tensor:
     return ew.minimum(ew.maximum(x, low), high)
 
 
 @rule("divide", pointwise=True)
-def divide(call: Call, x: Tensor, y: Tensor) -> Tensor:
+def divide(call: OperationCall, x: Tensor, y: Tensor) -> Tensor:
     """Divide. The quotient of integers is truncated; that by 0 has all bits set, as in XLA."""
     if not x.dtype.is_integer:
         return ew.div(x, y)
@@ -82,7 +82,7 @@ def divide(call: Call, x: Tensor, y: Tensor) -> Tensor:
 
 
 @rule("remainder", pointwise=True)
-def remainder(call: Call, x: Tensor, y: Tensor) -> Tensor:
+def remainder(call: OperationCall, x: Tensor, y: Tensor) -> Tensor:
     """Return the remainder with the sign of ``x``; ``x`` itself where an integer ``y`` is 0."""
     if not x.dtype.is_integer:
         return functions.fmod(x, y)
@@ -105,7 +105,7 @@ def _truncated(x: Tensor, y: Tensor) -> Tensor:
 
 
 @rule("cbrt", pointwise=True)
-def cube_root(call: Call, x: Tensor) -> Tensor:
+def cube_root(call: OperationCall, x: Tensor) -> Tensor:
     """Return the real cube root: a power, and one step of Newton's method against its rounding."""
     size = ew.abs(x)
     root = functions.pow(size, 1.0 / 3.0)
@@ -116,7 +116,7 @@ def cube_root(call: Call, x: Tensor) -> Tensor:
 
 
 @rule("round_nearest_afz", pointwise=True)
-def round_away(call: Call, x: Tensor) -> Tensor:
+def round_away(call: OperationCall, x: Tensor) -> Tensor:
     """Return the nearest whole number; halves go away from zero."""
     whole = functions.trunc(x)
     far = ew.ge(ew.abs(ew.sub(x, whole)), 0.5)
@@ -124,12 +124,12 @@ def round_away(call: Call, x: Tensor) -> Tensor:
 
 
 @rule("shift_left", pointwise=True)
-def shift_left(call: Call, x: Tensor, count: Tensor) -> Tensor:
+def shift_left(call: OperationCall, x: Tensor, count: Tensor) -> Tensor:
     return _shifted(ew.shift_left, x, count)
 
 
 @rule("shift_right_arithmetic", pointwise=True)
-def shift_right_arithmetic(call: Call, x: Tensor, count: Tensor) -> Tensor:
+def shift_right_arithmetic(call: OperationCall, x: Tensor, count: Tensor) -> Tensor:
     """Shift right and repeat the sign; counts beyond the width shift out all other bits."""
     if x.dtype.kind == "i":
         most = x.dtype.bits - 1
@@ -140,7 +140,7 @@ def shift_right_arithmetic(call: Call, x: Tensor, count: Tensor) -> Tensor:
 
 
 @rule("shift_right_logical", pointwise=True)
-def shift_right_logical(call: Call, x: Tensor, count: Tensor) -> Tensor:
+def shift_right_logical(call: OperationCall, x: Tensor, count: Tensor) -> Tensor:
     """Shift right with zeros from above."""
     if x.dtype.kind == "u":
         return _shifted(ew.shift_right, x, count)
@@ -156,7 +156,7 @@ def _shifted(function: Any, x: Tensor, count: Tensor) -> Tensor:
 
 
 @rule("popcnt", pointwise=True)
-def count_ones(call: Call, x: Tensor) -> Tensor:
+def count_ones(call: OperationCall, x: Tensor) -> Tensor:
     """Count the bits that are set (Warren, Hacker's Delight, section 5-1)."""
     unsigned = named(f"u{x.dtype.bits}")
     return _ones(bitcast(x, dtype=unsigned), unsigned).to(x.dtype)
@@ -172,7 +172,7 @@ def _ones(x: Tensor, dtype: DType) -> Tensor:
 
 
 @rule("count_leading_zeros", pointwise=True)
-def count_leading_zeros(call: Call, x: Tensor) -> Tensor:
+def count_leading_zeros(call: OperationCall, x: Tensor) -> Tensor:
     """Count the zeros above the highest bit that is set."""
     unsigned = named(f"u{x.dtype.bits}")
     bits = bitcast(x, dtype=unsigned)
@@ -184,7 +184,7 @@ def count_leading_zeros(call: Call, x: Tensor) -> Tensor:
 
 
 @rule("chlo.polygamma", pointwise=True)
-def polygamma(call: Call, order: Tensor, x: Tensor) -> Tensor:
+def polygamma(call: OperationCall, order: Tensor, x: Tensor) -> Tensor:
     """Return the derivative of digamma of an order that is a constant of the program."""
     known = call.known(order)
     orders = set() if known is None else {*known.reshape(-1).tolist()}
@@ -194,5 +194,5 @@ def polygamma(call: Call, order: Tensor, x: Tensor) -> Tensor:
 
 
 @rule("chlo.conj", pointwise=True)
-def conjugate(call: Call, x: Tensor) -> Tensor:
+def conjugate(call: OperationCall, x: Tensor) -> Tensor:
     return x.conj() if x.dtype.is_complex else x

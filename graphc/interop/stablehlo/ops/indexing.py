@@ -11,7 +11,7 @@ import numpy as np
 
 from graphc.base.dtypes import bool_, int64, uint8
 from graphc.base.records import dataclass
-from graphc.interop.stablehlo.call import Call, integers
+from graphc.interop.stablehlo.call import OperationCall, integers
 from graphc.interop.stablehlo.ops.regions import kinds_of
 from graphc.interop.stablehlo.registry import rule
 from graphc.ir.types import row_major_strides
@@ -25,7 +25,7 @@ from graphc.tensors.tensor_base import front
 # ---- slices
 
 
-def _starts(call: Call, starts: Sequence[Tensor], sizes: Sequence[int], counts: Sequence[int]) -> list[Any]:
+def _starts(call: OperationCall, starts: Sequence[Tensor], sizes: Sequence[int], counts: Sequence[int]) -> list[Any]:
     """Return the first position along each dimension, moved into the tensor: an int where it is known, else i64."""
     result: list[Any] = []
     for start, size, count in zip(starts, sizes, counts, strict=True):
@@ -46,7 +46,7 @@ def _steps(count: int) -> Tensor:
 
 
 @rule("dynamic_slice")
-def dynamic_slice(call: Call, x: Tensor, *starts: Tensor) -> Tensor:
+def dynamic_slice(call: OperationCall, x: Tensor, *starts: Tensor) -> Tensor:
     counts = call.ints("slice_sizes")
     for axis, start in enumerate(_starts(call, starts, x.shape, counts)):
         if isinstance(start, int):
@@ -60,7 +60,7 @@ def dynamic_slice(call: Call, x: Tensor, *starts: Tensor) -> Tensor:
 
 
 @rule("dynamic_update_slice")
-def dynamic_update_slice(call: Call, x: Tensor, new: Tensor, *starts: Tensor) -> Tensor:
+def dynamic_update_slice(call: OperationCall, x: Tensor, new: Tensor, *starts: Tensor) -> Tensor:
     firsts = _starts(call, starts, x.shape, new.shape)
     if 0 in new.shape:
         return x
@@ -170,12 +170,12 @@ def _positions(indices: Tensor, axis: int) -> Tensor:
     return moves.transpose(indices, permutation=order) if order != tuple(range(indices.ndim)) else indices
 
 
-def _numbers(call: Call, name: str) -> Any:
+def _numbers(call: OperationCall, name: str) -> Any:
     numbers = call.numbers(name)
     return lambda key: integers(numbers.get(key), (), f"line {call.operation.line}: {key}")
 
 
-def _vector_axis(call: Call, name: str) -> int:
+def _vector_axis(call: OperationCall, name: str) -> int:
     value = call.numbers(name).get("index_vector_dim", 0)
     return value if isinstance(value, int) else 0
 
@@ -186,7 +186,7 @@ def _batching(numbers: Any, tensor_key: str, index_key: str, axis: int) -> dict[
 
 
 @rule("gather")
-def gather(call: Call, x: Tensor, indices: Tensor) -> Tensor:
+def gather(call: OperationCall, x: Tensor, indices: Tensor) -> Tensor:
     """Return windows at positions, which are moved into the tensor where they reach out of it."""
     name = "dimension_numbers"
     numbers, axis = _numbers(call, name), _vector_axis(call, name)
@@ -211,7 +211,7 @@ def gather(call: Call, x: Tensor, indices: Tensor) -> Tensor:
 
 
 @rule("scatter")
-def scatter(call: Call, *operands: Tensor) -> tuple[Tensor, ...]:
+def scatter(call: OperationCall, *operands: Tensor) -> tuple[Tensor, ...]:
     """Combine windows with updates by addition and the like. Windows that reach out of the tensor are left out."""
     count = len(operands) // 2
     tensors, indices, updates = operands[:count], operands[count], operands[count + 1 :]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from graphc.base.dtypes import int32
-from graphc.interop.stablehlo.call import Call
+from graphc.interop.stablehlo.call import OperationCall
 from graphc.interop.stablehlo.registry import rule, target
 from graphc.linalg import reflections, spectra, systems
 from graphc.ops.movement import shape as moves
@@ -27,7 +27,7 @@ def _no_fault(x: Tensor) -> Tensor:
     return moves.filled(0, int32, tuple(x.shape[:-2]))
 
 
-def _letter(call: Call, name: str, default: str) -> str:
+def _letter(call: OperationCall, name: str, default: str) -> str:
     """Return an option of a LAPACK function, which the text holds as the code of its letter."""
     config = call.attributes.get("mhlo.backend_config", call.attributes.get("backend_config"))
     code = config.get(name) if isinstance(config, dict) else None
@@ -38,7 +38,7 @@ def _letter(call: Call, name: str, default: str) -> str:
 
 
 @rule("cholesky")
-def cholesky(call: Call, x: Tensor) -> Tensor:
+def cholesky(call: OperationCall, x: Tensor) -> Tensor:
     """Return the factor of the lower or upper triangle, which alone is read."""
     lower = call.flag("lower")
     result = _factor(x if lower else _adjoint(x))[0]
@@ -53,7 +53,7 @@ def _factor(x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 @rule("triangular_solve")
-def triangular_solve(call: Call, a: Tensor, b: Tensor) -> Tensor:
+def triangular_solve(call: OperationCall, a: Tensor, b: Tensor) -> Tensor:
     """Solve ``op(a) x = b``, or ``x op(a) = b``, for a triangular ``a``."""
     lower, form = call.flag("lower"), call.word("transpose_a", "NO_TRANSPOSE")
     return _solved(a, b, call.flag("left_side"), lower, form, call.flag("unit_diagonal"))
@@ -75,7 +75,7 @@ _TRANSFORMS: Mapping[str, Any] = {
 
 
 @rule("fft")
-def fft(call: Call, x: Tensor) -> Tensor:
+def fft(call: OperationCall, x: Tensor) -> Tensor:
     """Transform the last dimensions."""
     length, kind = call.ints("fft_length"), call.word("fft_type")
     axes = tuple(range(-len(length), 0))
@@ -93,41 +93,41 @@ def _lapack(name: str, letters: str = "sdcz") -> Any:
 
 
 @_lapack("getrf")
-def lu(call: Call, x: Tensor) -> tuple[Tensor, ...]:
+def lu(call: OperationCall, x: Tensor) -> tuple[Tensor, ...]:
     """Factor with row exchanges; positions count from 1."""
     result = systems.lu_factor_ex(x)
     return result.LU, ew.cast(result.pivots, dtype=int32), ew.cast(result.info, dtype=int32)
 
 
 @_lapack("potrf")
-def cholesky_of_triangle(call: Call, x: Tensor) -> tuple[Tensor, Tensor]:
+def cholesky_of_triangle(call: OperationCall, x: Tensor) -> tuple[Tensor, Tensor]:
     lower = _letter(call, "uplo", "L") == "L"
     factor, info = _factor(x if lower else _adjoint(x))
     return factor if lower else _adjoint(factor), ew.cast(info, dtype=int32)
 
 
 @_lapack("geqrf")
-def householder_qr(call: Call, x: Tensor) -> tuple[Tensor, Tensor]:
+def householder_qr(call: OperationCall, x: Tensor) -> tuple[Tensor, Tensor]:
     result = reflections.geqrf(x)
     return result.a, result.tau
 
 
 @_lapack("orgqr", "sd")
 @_lapack("ungqr", "cz")
-def reflections_product(call: Call, a: Tensor, tau: Tensor) -> Tensor:
+def reflections_product(call: OperationCall, a: Tensor, tau: Tensor) -> Tensor:
     return reflections.householder_product(a, tau)
 
 
 @_lapack("syevd", "sd")
 @_lapack("heevd", "cz")
-def symmetric_eigenvalues(call: Call, x: Tensor) -> tuple[Tensor, ...]:
+def symmetric_eigenvalues(call: OperationCall, x: Tensor) -> tuple[Tensor, ...]:
     """Return eigenvectors, whose signs are those of graphc, and ascending eigenvalues."""
     result = spectra.eigh(x, UPLO=_letter(call, "uplo", "L"))
     return result.eigenvectors, result.eigenvalues, _no_fault(x)
 
 
 @_lapack("gesdd")
-def singular_values(call: Call, x: Tensor) -> tuple[Tensor, ...]:
+def singular_values(call: OperationCall, x: Tensor) -> tuple[Tensor, ...]:
     """Return singular values and vectors, whose signs are those of graphc. The first result is the work space."""
     mode = _letter(call, "mode", "A")
     if mode == "N":
@@ -139,7 +139,7 @@ def singular_values(call: Call, x: Tensor) -> tuple[Tensor, ...]:
 
 
 @_lapack("trsm")
-def triangular_solve_of_blas(call: Call, a: Tensor, b: Tensor) -> Tensor:
+def triangular_solve_of_blas(call: OperationCall, a: Tensor, b: Tensor) -> Tensor:
     """Solve with a triangular matrix."""
     form = {"N": "NO_TRANSPOSE", "T": "TRANSPOSE", "C": "ADJOINT"}[_letter(call, "trans_x", "N")]
     left, lower = _letter(call, "side", "L") == "L", _letter(call, "uplo", "L") == "L"

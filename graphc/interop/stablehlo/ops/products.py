@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from graphc.interop.stablehlo.call import Call, integers
+from graphc.interop.stablehlo.call import OperationCall, integers
 from graphc.interop.stablehlo.registry import rule
 from graphc.ops.contraction.convolution import conv
 from graphc.ops.contraction.matrix_product import matmul
@@ -16,7 +16,7 @@ from graphc.tensors.tensor import Tensor
 
 
 @rule("dot_general")
-def dot_general(call: Call, x: Tensor, y: Tensor) -> Tensor:
+def dot_general(call: OperationCall, x: Tensor, y: Tensor) -> Tensor:
     """Return sums of products over contracted dimensions, for each index of the batch dimensions."""
     numbers = call.numbers("dot_dimension_numbers")
 
@@ -43,7 +43,7 @@ def _matrix(x: Tensor, batch: Sequence[int], contracted: Sequence[int], first: b
 
 
 @rule("convolution")
-def convolution(call: Call, x: Tensor, weight: Tensor) -> Tensor:
+def convolution(call: OperationCall, x: Tensor, weight: Tensor) -> Tensor:
     """Convolve with windows that may be reversed, dilated, and slide over spread elements, in groups."""
     orders = _layouts(call, x.ndim)
     x, weight = (moves.transpose(t, permutation=order) for t, order in zip((x, weight), orders, strict=False))
@@ -77,7 +77,7 @@ def _batches_as_groups(x: Tensor, count: int) -> Tensor:
     return moves.reshape(moves.transpose(split, permutation=order), shape=(batch // count, count * channels, *rest))
 
 
-def _padding(call: Call, rank: int) -> list[tuple[int, int]]:
+def _padding(call: OperationCall, rank: int) -> list[tuple[int, int]]:
     padding = call.attributes.get("padding")
     if isinstance(padding, tuple) and all(isinstance(p, tuple) and len(p) == 2 for p in padding):
         return [(int(a), int(b)) for a, b in padding] or [(0, 0)] * rank
@@ -85,7 +85,7 @@ def _padding(call: Call, rank: int) -> list[tuple[int, int]]:
     return list(zip(flat[::2], flat[1::2], strict=True))
 
 
-def _layouts(call: Call, rank: int) -> list[tuple[int, ...]]:
+def _layouts(call: OperationCall, rank: int) -> list[tuple[int, ...]]:
     """Return the order of dimensions that gives [batch, features, ...], [out, in, ...] and [batch, features, ...]."""
     layouts = call.attributes.get("dimension_numbers")
     if not isinstance(layouts, tuple) or len(layouts) != 3:

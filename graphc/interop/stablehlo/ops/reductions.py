@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.dtypes import DType, bool_
-from graphc.interop.stablehlo.call import Call
+from graphc.interop.stablehlo.call import OperationCall
 from graphc.interop.stablehlo.graph import Block
 from graphc.interop.stablehlo.ops.regions import kinds_of
 from graphc.interop.stablehlo.registry import rule
@@ -47,7 +47,7 @@ def identity(kind: str, dtype: DType) -> Any:
     return int(limits.min if kind == "maximum" else limits.max)
 
 
-def is_identity(call: Call, kind: str, initial: Tensor) -> bool:
+def is_identity(call: OperationCall, kind: str, initial: Tensor) -> bool:
     """Check whether an initial value is known to change no result."""
     known = call.known(initial)
     if known is None or initial.dtype.kind == "h":
@@ -56,7 +56,7 @@ def is_identity(call: Call, kind: str, initial: Tensor) -> bool:
 
 
 @rule("reduce")
-def reduce(call: Call, *operands: Tensor) -> tuple[Tensor, ...]:
+def reduce(call: OperationCall, *operands: Tensor) -> tuple[Tensor, ...]:
     """Reduce dimensions by the region: by a reduction of graphc where it is one, else by pairs of neighbours."""
     count = len(operands) // 2
     tensors, initials = operands[:count], operands[count:]
@@ -82,7 +82,7 @@ def _native(kind: str, dtype: DType) -> bool:
     return kind in (_LOGICAL if dtype is bool_ else _NATIVE)
 
 
-def _reduced(call: Call, kind: str, x: Tensor, initial: Tensor, axes: Sequence[int]) -> Tensor:
+def _reduced(call: OperationCall, kind: str, x: Tensor, initial: Tensor, axes: Sequence[int]) -> Tensor:
     function = (_LOGICAL if x.dtype is bool_ else _NATIVE)[kind]
     result = ew.cast(function(x, axes=axes), dtype=x.dtype) if axes else x
     return result if is_identity(call, kind, initial) else combine(kind, initial, result)
@@ -102,7 +102,7 @@ def combine(kind: str, x: Tensor, y: Tensor) -> Tensor:
     return function[kind](x, y)
 
 
-def _by_pairs(call: Call, block: Block, tensors: Sequence[Tensor]) -> Sequence[Tensor]:
+def _by_pairs(call: OperationCall, block: Block, tensors: Sequence[Tensor]) -> Sequence[Tensor]:
     """Reduce the last dimension by combining neighbours until one element is left, which keeps their order."""
     while (count := tensors[0].shape[-1]) > 1:
         pairs = [(_every_second(x, 0, count // 2), _every_second(x, 1, count // 2)) for x in tensors]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.dtypes import bool_, int64
-from graphc.interop.stablehlo.call import Call
+from graphc.interop.stablehlo.call import OperationCall
 from graphc.interop.stablehlo.graph import Dense
 from graphc.interop.stablehlo.registry import rule
 from graphc.ops.movement import shape as moves
@@ -18,7 +18,7 @@ from graphc.tensors.tensor_base import front
 
 
 @rule("constant", pointwise=True)
-def constant(call: Call) -> Tensor:
+def constant(call: OperationCall) -> Tensor:
     """Return a constant; one whose elements are all the same holds one element."""
     value = call.attributes.get("value")
     assert isinstance(value, Dense)
@@ -33,7 +33,7 @@ def constant(call: Call) -> Tensor:
 
 
 @rule("iota")
-def iota(call: Call) -> Tensor:
+def iota(call: OperationCall) -> Tensor:
     result = call.type
     if result.dtype.kind in "iu":
         return positions(shape=result.shape, axis=call.int("iota_dimension"), dtype=result.dtype)
@@ -41,17 +41,17 @@ def iota(call: Call) -> Tensor:
 
 
 @rule("reshape")
-def reshape(call: Call, x: Tensor) -> Tensor:
+def reshape(call: OperationCall, x: Tensor) -> Tensor:
     return moves.reshape(x, shape=call.type.shape)
 
 
 @rule("transpose")
-def transpose(call: Call, x: Tensor) -> Tensor:
+def transpose(call: OperationCall, x: Tensor) -> Tensor:
     return moves.transpose(x, permutation=call.ints("permutation"))
 
 
 @rule("broadcast_in_dim")
-def broadcast_in_dim(call: Call, x: Tensor) -> Tensor:
+def broadcast_in_dim(call: OperationCall, x: Tensor) -> Tensor:
     """Place the dimensions of ``x`` at those of the result; the others, and those of size 1, repeat."""
     places = call.ints("broadcast_dimensions")
     if [*places] != sorted(places):
@@ -64,31 +64,31 @@ def broadcast_in_dim(call: Call, x: Tensor) -> Tensor:
 
 
 @rule("concatenate")
-def concatenate(call: Call, *tensors: Tensor) -> Tensor:
+def concatenate(call: OperationCall, *tensors: Tensor) -> Tensor:
     return moves.concat(*tensors, axis=call.int("dimension")) if len(tensors) > 1 else tensors[0]
 
 
 @rule("slice")
-def slice_(call: Call, x: Tensor) -> Tensor:
+def slice_(call: OperationCall, x: Tensor) -> Tensor:
     starts, stops = call.ints("start_indices"), call.ints("limit_indices")
     return moves.slice(x, starts=starts, stops=stops, steps=call.ints("strides", (1,) * x.ndim))
 
 
 @rule("reverse")
-def reverse(call: Call, x: Tensor) -> Tensor:
+def reverse(call: OperationCall, x: Tensor) -> Tensor:
     axes = call.ints("dimensions")
     return moves.flip(x, axes=axes) if axes else x
 
 
 @rule("pad")
-def pad(call: Call, x: Tensor, value: Tensor) -> Tensor:
+def pad(call: OperationCall, x: Tensor, value: Tensor) -> Tensor:
     """Put ``value`` around and between elements; negative sizes cut elements off."""
     names = ("edge_padding_low", "edge_padding_high", "interior_padding")
     low, high, interior = (call.ints(name, (0,) * x.ndim) for name in names)
     return padded(call, x, value, low, high, interior)
 
 
-def padded(call: Call, x: Tensor, value: Tensor, low: Any, high: Any, interior: Any) -> Tensor:
+def padded(call: OperationCall, x: Tensor, value: Tensor, low: Any, high: Any, interior: Any) -> Tensor:
     """Return ``x`` padded with a number that may be known to calls only."""
     sizes: dict[str, Any] = {"low": low, "high": high, "interior": interior}
     if not (any(low) or any(high) or any(interior)):
@@ -103,5 +103,5 @@ def padded(call: Call, x: Tensor, value: Tensor, low: Any, high: Any, interior: 
 
 
 @rule("optimization_barrier")
-def optimization_barrier(call: Call, *tensors: Tensor) -> tuple[Tensor, ...]:
+def optimization_barrier(call: OperationCall, *tensors: Tensor) -> tuple[Tensor, ...]:
     return tensors

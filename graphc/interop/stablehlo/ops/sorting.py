@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from graphc.base.records import dataclass
-from graphc.interop.stablehlo.call import Call
+from graphc.interop.stablehlo.call import OperationCall
 from graphc.interop.stablehlo.graph import Block, Operation
 from graphc.interop.stablehlo.registry import rule
 from graphc.ops.movement import shape as moves
@@ -115,7 +115,7 @@ def _attributes(operation: Operation) -> str:
 
 
 @rule("sort")
-def sort(call: Call, *tensors: Tensor) -> tuple[Tensor, ...]:
+def sort(call: OperationCall, *tensors: Tensor) -> tuple[Tensor, ...]:
     """Sort tensors along a dimension by the keys of the comparator. Always stable; NaN comes last."""
     axis = call.int("dimension", tensors[0].ndim - 1) % max(tensors[0].ndim, 1)
     block = call.block()
@@ -135,7 +135,7 @@ def sort(call: Call, *tensors: Tensor) -> tuple[Tensor, ...]:
     return tuple([_along(x, places, axis) for x in tensors])
 
 
-def _values(call: Call, block: Block, key: Key, tensors: tuple[Tensor, ...]) -> Tensor:
+def _values(call: OperationCall, block: Block, key: Key, tensors: tuple[Tensor, ...]) -> Tensor:
     """Compute a key for all elements."""
     arguments = [x for x in tensors for _ in range(2)]
     region = Block(block.arguments, block.types, block.operations, (key.value,), block.captured)
@@ -153,7 +153,7 @@ def _along(x: Tensor, places: Tensor, axis: int) -> Tensor:
 
 
 @rule("chlo.top_k")
-def top_k(call: Call, x: Tensor) -> tuple[Tensor, Tensor]:
+def top_k(call: OperationCall, x: Tensor) -> tuple[Tensor, Tensor]:
     """Return the largest elements along the last dimension, the first of equal ones first, and their positions."""
     inner = call.attributes.get("composite_attributes")
     count = inner.get("k") if isinstance(inner, Mapping) else call.int("k")

@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from graphc.base.records import dataclass
-from graphc.interop.stablehlo.call import Call
+from graphc.interop.stablehlo.call import OperationCall
 from graphc.interop.stablehlo.ops.indexing import scatter_at
 from graphc.interop.stablehlo.ops.reductions import combine, is_identity
 from graphc.interop.stablehlo.ops.regions import kinds_of
@@ -37,7 +37,7 @@ class Sizes:
     dilation: tuple[int, ...]
 
 
-def _sizes(call: Call, rank: int) -> Sizes:
+def _sizes(call: OperationCall, rank: int) -> Sizes:
     ones = (1,) * rank
     padding = call.ints("padding", (0,) * (2 * rank)) if not _is_pairs(call) else sum(call.attributes["padding"], ())
     stride = call.ints("window_strides", ones)
@@ -51,7 +51,7 @@ def _sizes(call: Call, rank: int) -> Sizes:
     )
 
 
-def _is_pairs(call: Call) -> bool:
+def _is_pairs(call: OperationCall) -> bool:
     padding = call.attributes.get("padding")
     return isinstance(padding, tuple) and all(isinstance(p, tuple) for p in padding)
 
@@ -95,7 +95,7 @@ def _part(x: Tensor, axis: int, start: int, stop: int, step: int = 1) -> Tensor:
 
 
 @rule("reduce_window")
-def reduce_window(call: Call, *operands: Tensor) -> tuple[Tensor, ...]:
+def reduce_window(call: OperationCall, *operands: Tensor) -> tuple[Tensor, ...]:
     """Combine the elements of each window by the region, after its initial value."""
     count = len(operands) // 2
     tensors, initials = operands[:count], operands[count:]
@@ -134,7 +134,7 @@ def _running(x: Tensor, sizes: Sizes) -> int | None:
 
 
 @rule("select_and_scatter")
-def select_and_scatter(call: Call, x: Tensor, source: Tensor, initial: Tensor) -> Tensor:
+def select_and_scatter(call: OperationCall, x: Tensor, source: Tensor, initial: Tensor) -> Tensor:
     """Add each element of ``source`` at the element of its window that the first region selects: pools' gradient."""
     sizes = _sizes(call, x.ndim)
     kinds = kinds_of(call.block(1))

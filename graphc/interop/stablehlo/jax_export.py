@@ -24,7 +24,13 @@ def from_jax(function: Callable[..., Any], args: tuple[Any, ...]) -> StableHLOMo
             remedy=f"install a JAX that exports StableHLO {STABLEHLO}, or a newer graphc",
         )
     jitted = function if hasattr(function, "lower") else jax.jit(function)
-    exported = export.export(jitted, platforms=["cpu"])(*args)
+    try:
+        exported = export.export(jitted, platforms=["cpu"])(*args)
+    except NotImplementedError as error:
+        raise UnsupportedError(
+            f"jax.export does not export this function: {error}"[:300],
+            remedy="leave out jax.debug.print and callbacks; for Equinox and Diffrax set EQX_ON_ERROR=nan",
+        ) from error
     arguments, _ = jax.tree_util.tree_unflatten(exported.in_tree, range(exported.in_tree.num_leaves))
     results = jax.tree_util.tree_unflatten(exported.out_tree, range(exported.out_tree.num_leaves))
     program = parse_program(exported.mlir_module())

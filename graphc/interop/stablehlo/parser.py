@@ -205,15 +205,17 @@ class ModuleParser:
     @staticmethod
     def _results(names: list[tuple[str, int]], operation: Operation, line: int) -> list[str]:
         """Return the name of each result. ``%3:2`` names ``%3#0`` and ``%3#1``."""
+        if operation.name in RETURNS and not names:
+            operation.types = ()
+            return []
+        counts = [abs(count) for _, count in names]
+        if sum(counts) != len(operation.types):
+            raise ParseError(
+                f"line {line}: {operation.name} has {len(operation.types)} results, {sum(counts)} have a name"
+            )
         results: list[str] = []
         for name, count in names:
-            results += [name] if count > 0 else [f"{name}#{i}" for i in range(min(-count, len(operation.types)))]
-        if len(results) != len(operation.types) and (results or operation.types):
-            if results or operation.name not in RETURNS:
-                raise ParseError(
-                    f"line {line}: {operation.name} has {len(operation.types)} results, {len(results)} have a name"
-                )
-            operation.types = ()
+            results += [name] if count > 0 else [f"{name}#{i}" for i in range(-count)]
         return results
 
     def _generic(self, line: int) -> Operation:

@@ -64,7 +64,8 @@ class ProgramRunner:
         try:
             result = TABLE[operation.name].rule(call, *[scope[name] for name in operation.operands])
         except GraphcError as error:
-            if error.where is None:
+            # NOTE: an operation of an inner region is there already; a line of graphc's own IR says less.
+            if not (error.where or "").startswith("line "):
                 error.where = str(operation)
             raise
         except FAULTS as error:

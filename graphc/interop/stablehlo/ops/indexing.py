@@ -224,8 +224,9 @@ def scatter(call: OperationCall, *operands: Tensor) -> tuple[Tensor, ...]:
     removed = frozenset((*numbers("inserted_window_dims"), *batching))
     update_dims = numbers("update_window_dims")
     sizes = tuple(tensors[0].shape)
-    extents = iter([updates[0].shape[d] for d in update_dims])
-    window = tuple([1 if d in removed else next(extents) for d in range(len(sizes))])
+    dims = [d for d in range(len(sizes)) if d not in removed]
+    extents = dict(zip(dims, [updates[0].shape[d] for d in update_dims], strict=True))
+    window = tuple([extents.get(d, 1) for d in range(len(sizes))])
     mapped = numbers("scatter_dims_to_operand_dims")
     windows = Windows(sizes, window, removed, mapped, batching, _positions(indices, axis))
     others = [d for d in range(updates[0].ndim) if d not in update_dims]

@@ -33,7 +33,12 @@ def test_a_general_region_combines_neighbours_in_order():
 
 
 def test_identities_leave_numbers_unchanged():
-    for kind, function in (("add", np.add), ("multiply", np.multiply), ("maximum", np.maximum), ("minimum", np.minimum)):
+    for kind, function in (
+        ("add", np.add),
+        ("multiply", np.multiply),
+        ("maximum", np.maximum),
+        ("minimum", np.minimum),
+    ):
         for name in ("f64", "i32", "u8"):
             dtype = BY_NAME[name]
             number = np.array(5, dtype.numpy)

@@ -31,7 +31,7 @@ LEAST = 110
 """Docstrings with an example."""
 MOST_SUMMARY_LINES = 3
 SECTIONS = ("Args:", "Returns:", "Raises:", "Example:")
-OPTIONAL = {"import torch": "torch", "from_onnx(": "onnx"}
+OPTIONAL = {"import torch": "torch", "import jax": "jax", "from_onnx(": "onnx"}
 """Packages that an example needs where it holds a text."""
 _COMPARE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 

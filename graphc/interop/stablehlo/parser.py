@@ -6,7 +6,7 @@ from typing import Any
 
 from graphc.base.errors import ParseError, UnsupportedError
 from graphc.interop.stablehlo.attributes import AttributeReader, unquoted
-from graphc.interop.stablehlo.graph import Block, HloFunction, FunctionType, Operation, Program
+from graphc.interop.stablehlo.graph import Block, FunctionType, HloFunction, Operation, Program
 from graphc.interop.stablehlo.lexer import Cursor
 from graphc.interop.stablehlo.pretty import Pretty
 from graphc.interop.stablehlo.scopes import check_scopes

@@ -40,7 +40,10 @@ class ProgramRunner:
 
     def call(self, name: str, arguments: Sequence[Tensor], pointwise: bool = False) -> list[Tensor]:
         """Return the results of a function."""
-        return self.run(self.program.functions[name].body, arguments, {}, pointwise)
+        function = self.program.functions[name]
+        results = self.run(function.body, arguments, {}, pointwise)
+        _check_types(f"line {function.line}: {name[:60]}", results, function.results, pointwise)
+        return results
 
     def run(
         self, block: Block, arguments: Sequence[Tensor], enclosing: Mapping[str, Any], pointwise: bool = False
@@ -72,20 +75,8 @@ class ProgramRunner:
             what = f"{operation.name} does not accept these operands and attributes: {type(error).__name__}: {error}"
             raise UnsupportedError(what[:500], where=str(operation)) from error
         results = list(result) if isinstance(result, (tuple, list)) else [result]
-        self._check(operation, results, pointwise)
+        _check_types(str(operation), results, operation.types, pointwise)
         return results
-
-    @staticmethod
-    def _check(operation: Operation, results: Sequence[Tensor], pointwise: bool) -> None:
-        """Raise ParseError where results differ from the types in the text."""
-        types = [TensorType(r.dtype, () if pointwise else tuple(r.shape)) for r in results]
-        stated = [TensorType(t.dtype, () if pointwise else t.shape) for t in operation.types]
-        if types != stated:
-            computed = ", ".join(map(str, types))
-            raise ParseError(
-                f"line {operation.line}: {operation.name} gives {computed}, the text says "
-                f"{', '.join(map(str, stated))}"[:300]
-            )
 
     def is_pointwise(self, operation: Operation) -> bool:
         """Check whether an operation, or a function that it calls, computes element by element."""
@@ -98,24 +89,40 @@ class ProgramRunner:
         return self._pointwise[names[0]]
 
 
+def _check_types(title: str, results: Sequence[Tensor], stated: Sequence[Any], pointwise: bool) -> None:
+    """Raise ParseError where results differ from the types in the text."""
+    types = [TensorType(r.dtype, () if pointwise else tuple(r.shape)) for r in results]
+    expected = [TensorType(t.dtype, () if pointwise else t.shape) for t in stated]
+    if types != expected:
+        computed, text = (", ".join(map(str, listed)) for listed in (types, expected))
+        raise ParseError(f"{title} gives {computed}, the text says {text}"[:300])
+
+
 def check_rules(program: Program) -> None:
     """Raise UnsupportedError that names the operations which are not in the table, with their first lines."""
     missing: dict[str, int] = {}
     for function in program.functions.values():
+        _check_tensors(f"the function {function.name[:60]}", [*function.body.types, *function.results], function.line)
         for operation in every_operation(function.body):
             for name in _missing(operation):
                 missing.setdefault(name, operation.line)
-            for result_type in (*operation.types, *[t for b in operation.blocks for t in b.types]):
-                if not isinstance(result_type, TensorType):
-                    raise UnsupportedError(
-                        f"{operation.name} has a value of the type {str(result_type)[:60]}", where=str(operation)
-                    )
+            types = [*operation.types, *[t for b in operation.blocks for t in b.types]]
+            _check_tensors(operation.name, types, operation.line)
     if missing:
         listed = ", ".join(f"{name} (line {line})" for name, line in missing.items())
         dialect = next(iter(missing)).partition(".")[0]
         raise UnsupportedError(
             f"graphc has no rule for these operations: {listed}"[:1000], remedy=_REMEDIES.get(dialect, _OTHERS)
         )
+
+
+def _check_tensors(title: str, types: Sequence[Any], line: int) -> None:
+    """Raise UnsupportedError for types of values other than tensors."""
+    for value_type in types:
+        if not isinstance(value_type, TensorType):
+            raise UnsupportedError(
+                f"{title} has a value of the type {str(value_type)[:60]}", where=f"line {line}", remedy=_OTHERS
+            )
 
 
 def _missing(operation: Operation) -> Iterator[str]:

@@ -10,10 +10,15 @@ CALLEES = ("callee", "decomposition")
 
 
 def check_scopes(program: Program) -> None:
-    """Set ``captured`` of all blocks. Raises ParseError for names that are not defined, or defined twice, and for
-    functions that call themselves."""
+    """Set ``captured`` of all blocks. Raises ParseError for names that are not defined, or defined twice, for functions
+    that call themselves, and for another number of results than a function's type has."""
     for function in program.functions.values():
         _check_block(function.body, frozenset())
+        counts = len(function.body.returned), len(function.results)
+        if counts[0] != counts[1]:
+            raise ParseError(
+                f"line {function.line}: {function.name[:60]} returns {counts[0]} values, its type has {counts[1]}"
+            )
     _check_calls(program)
 
 

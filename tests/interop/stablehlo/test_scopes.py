@@ -30,6 +30,7 @@ def test_regions_say_which_values_they_capture():
     [
         ("return %0", "return %1", "end of a region: %1 is used before"),
         ("%1 = stablehlo.add %i, %step", "%n = stablehlo.add %i, %step", "line 7: there are two values %n"),
+        ("-> tensor<i32> {", "-> (tensor<i32>, tensor<i32>) {", "line 1: main returns 1 values, its type has 2"),
         ("%step: tensor<i32>)", "%n: tensor<i32>)", "there are two values %n"),
     ],
 )

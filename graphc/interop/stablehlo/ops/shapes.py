@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.dtypes import bool_, int64
+from graphc.base.errors import ParseError
 from graphc.interop.stablehlo.call import OperationCall
 from graphc.interop.stablehlo.graph import Dense
 from graphc.interop.stablehlo.registry import rule
@@ -21,7 +22,8 @@ from graphc.tensors.tensor_base import front
 def constant(call: OperationCall) -> Tensor:
     """Return a constant; one whose elements are all the same holds one element."""
     value = call.attributes.get("value")
-    assert isinstance(value, Dense)
+    if not isinstance(value, Dense):
+        raise ParseError(f"line {call.operation.line}: the constant has no value")
     array = value.array
     same = array.size > 0 and not any(array.strides)
     if same:

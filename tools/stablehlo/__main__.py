@@ -9,11 +9,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import jax
+import jax  # pyright: ignore[reportMissingImports]
 import numpy as np
-from jax import export
-from jax.interpreters import mlir
-from jaxlib.mlir import ir
+from jax import export  # pyright: ignore[reportMissingImports]
+from jax.interpreters import mlir  # pyright: ignore[reportMissingImports]
+from jaxlib.mlir import ir  # pyright: ignore[reportMissingImports]
 
 from tools.stablehlo import models
 from tools.stablehlo.functions import CASES

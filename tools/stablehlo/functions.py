@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import jax
-import jax.numpy as jnp
+import jax  # pyright: ignore[reportMissingImports]
+import jax.numpy as jnp  # pyright: ignore[reportMissingImports]
 import numpy as np
-from jax import lax
+from jax import lax  # pyright: ignore[reportMissingImports]
 
 jax.config.update("jax_enable_x64", True)
 

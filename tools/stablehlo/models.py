@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import jax
-import jax.numpy as jnp
+import jax  # pyright: ignore[reportMissingImports]
+import jax.numpy as jnp  # pyright: ignore[reportMissingImports]
 import numpy as np
-from jax import lax
+from jax import lax  # pyright: ignore[reportMissingImports]
 
 from tools.stablehlo.functions import KEY, case, floats, whole
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import jax
-from jax import export
-from jaxlib.mlir.dialects import stablehlo
+import jax  # pyright: ignore[reportMissingImports]
+from jax import export  # pyright: ignore[reportMissingImports]
+from jaxlib.mlir.dialects import stablehlo  # pyright: ignore[reportMissingImports]
 
 from graphc.base.errors import UnsupportedError
 from graphc.interop.stablehlo.module import STABLEHLO, StableHLOModule

@@ -217,7 +217,7 @@ class Pretty:
 def _renamed(name: str, attributes: dict[str, Any], words: list[str], line: int) -> dict[str, Any]:
     """Return attributes by the names of the generic form."""
     short = name.rpartition(".")[2]
-    result = {SHORT_FORMS.get(short, {}).get(key, key): value for key, value in attributes.items()}
+    result: dict[str, Any] = {SHORT_FORMS.get(short, {}).get(key, key): value for key, value in attributes.items()}
     if short == "compare" and words:
         result |= dict(zip(("comparison_direction", "compare_type"), words, strict=False))
     if short == "dot_general":
@@ -225,7 +225,8 @@ def _renamed(name: str, attributes: dict[str, Any], words: list[str], line: int)
     if short == "convolution":
         window = result.pop("window", {})
         result["dimension_numbers"] = result.pop("dim_numbers", ())
-        result |= {_WINDOW.get(key, key): value for key, value in window.items()} if isinstance(window, dict) else {}
+        if isinstance(window, dict):
+            result.update({_WINDOW.get(str(key), str(key)): value for key, value in window.items()})
     if short == "reduce_precision":
         match = _FORMAT.fullmatch(str(result.get("format")))
         if match is None:

@@ -16,7 +16,7 @@ def kinds_of(block: Block) -> list[str] | None:
     makers: Mapping[str, Operation] = {name: op for op in block.operations for name in op.results}
     kinds: list[str] = []
     for i, name in enumerate(block.returned):
-        pair = (block.arguments[i], block.arguments[count + i]) if i < count else ()
+        pair = block.arguments[i::count][:2] if i < count else []
         operation = makers.get(name)
         if name in pair:
             kinds.append("second" if name == pair[1] else "first")

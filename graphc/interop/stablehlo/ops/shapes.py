@@ -67,7 +67,7 @@ def broadcast_in_dim(call: OperationCall, x: Tensor) -> Tensor:
 
 @rule("concatenate")
 def concatenate(call: OperationCall, *tensors: Tensor) -> Tensor:
-    return moves.concat(*tensors, axis=call.int("dimension")) if len(tensors) > 1 else tensors[0]
+    return tensors[0] if len(tensors) == 1 else moves.concat(*tensors, axis=call.int("dimension"))
 
 
 @rule("slice")
@@ -97,8 +97,8 @@ def padded(call: OperationCall, x: Tensor, value: Tensor, low: Any, high: Any, i
         return x
     known = call.known(value)
     if known is not None and x.dtype.kind not in "ch":
-        return moves.pad(x, value=known.reshape(-1)[0].item(), **sizes)
-    if known is not None and x.dtype.is_complex and known.reshape(-1)[0] == 0:
+        return moves.pad(x, value=known.item(), **sizes)
+    if known is not None and x.dtype.is_complex and not np.any(known):
         return moves.pad(x, value=0, **sizes)
     inside = moves.pad(moves.filled(True, bool_, tuple(x.shape)), value=False, **sizes)
     return ew.where(inside, moves.pad(x, value=0, **sizes), value)

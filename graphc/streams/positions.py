@@ -61,13 +61,14 @@ def numbers(plan: Plan, value: Value, length: int) -> np.ndarray:
     return known[value]
 
 
-def pattern_of(plan: Plan, value: Value, axis: int, still: bool = False) -> Pattern | None:
+def pattern_of(plan: Plan, value: Value, axis: int, still: bool = False, of: Sequence[Value] = ()) -> Pattern | None:
     """Return the pattern in which rows along time repeat in sequences of any length, or None.
 
-    They must grow from period to period, or be the same with ``still``.
+    They must grow from period to period, or be the same with ``still``. ``of`` are vectors of positions: the first one
+    is read at the rows' positions, the next one at the numbers found there, and so on.
     """
     length = plan.sizes[plan.dimension]
-    rows, more = (np.moveaxis(numbers(plan, value, n), axis, 0) for n in (length, 2 * length))
+    rows, more = (np.moveaxis(_read(plan, (value, *of), n), axis, 0) for n in (length, 2 * length))
     if rows.dtype == np.bool_:
         rows, more = rows.astype(np.int64), more.astype(np.int64)
     half = len(rows) // 2
@@ -84,6 +85,14 @@ def pattern_of(plan: Plan, value: Value, axis: int, still: bool = False) -> Patt
         same = np.array_equal(rows[:half], more[:half]) and _tail(more, period, shift, half) == pattern.tail
         return pattern if same else None
     return None
+
+
+def _read(plan: Plan, values: Sequence[Value], length: int) -> np.ndarray:
+    """Return the elements of the first value, or those that further ones have at these positions."""
+    found = numbers(plan, values[0], length)
+    for value in values[1:]:
+        found = numbers(plan, value, length)[found]
+    return found
 
 
 def _tail(rows: np.ndarray, period: int, shift: Any, known: int) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.records import dataclass
-from graphc.ir.graph.graph import Node
+from graphc.ir.graph.graph import Node, Value
 from graphc.ops import dispatch
 from graphc.streams.basic_rules import each_sample, latest
 from graphc.streams.plan import Indivisible, Plan, apply, constant, cut
@@ -196,10 +196,24 @@ def gather(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal]:
         if indices.positional or indices.constant is not None:
             raise plan.unsupported(node, "it takes single samples of the sequence")
         raise plan.whole(node, "it reads samples at positions that it computes")
-    pattern = pattern_of(plan, indices.value, indices.axis)
+    x, earlier = _first_read(plan, x, at)
+    pattern = pattern_of(plan, indices.value, indices.axis, of=earlier)
     if pattern is None:
         raise plan.whole(node, "it reads samples in no regular pattern")
     return [_by_pattern(plan, node, x, indices, at, pattern)]
+
+
+def _first_read(plan: Plan, x: Signal, axis: int) -> tuple[Signal, list[Value]]:
+    """Return the signal whose samples reads of reads take, and the positions of the earlier reads, the last one first:
+    a frame of reflected samples waits for its own samples only, not for all reflected ones before."""
+    earlier = []
+    while x.value.node.op.name == "gather":
+        source, indices = (plan.signals[v] for v in x.value.node.operands)
+        if source.axis != axis or indices.axis != 0 or indices.rank != 1 or not indices.positional:
+            break
+        earlier.append(indices.value)
+        x = source
+    return x, earlier
 
 
 def _by_pattern(plan: Plan, node: Node, x: Signal, indices: Signal, at: int, pattern: Pattern) -> Signal:

@@ -100,6 +100,20 @@ ahead("lines", of(lambda x: F.interpolate(x, scale_factor=2, mode="linear")), 2,
 ahead("repeated ends", of(lambda x: F.avg_pool1d(F.pad(x, (1, 1), mode="replicate"), 3, 1)), 2, "gather")
 ahead("reflected ends", of(lambda x: F.avg_pool1d(F.pad(x, (1, 1), mode="reflect"), 3, 1)), 3, "gather")
 ahead(
+    "centred spectrum",
+    of(lambda x: gc.stft(x, 16, 8, window=gc.hann_window(16), return_complex=True).abs()),
+    2,
+    "gather",
+    shapes=((1, TIME),),
+)
+ahead(
+    "centred spectrum and its inverse",
+    of(lambda x: _inverse(gc.stft(x, 16, 4, window=gc.hann_window(16), return_complex=True))),
+    16,
+    "gather",
+    shapes=((1, TIME),),
+)
+ahead(
     "frames of a decoder",
     lambda: Stack(encoder=nn.Conv1d(2, 3, 6, stride=2), decoder=nn.ConvTranspose1d(3, 1, 6, stride=2)),
     4,
@@ -115,6 +129,11 @@ ahead(
     3,
     "conv in down",
 )
+
+
+def _inverse(spectrum: Any) -> Any:
+    return gc.istft(spectrum, 16, 4, window=gc.hann_window(16))
+
 
 # ---- loops and sums from the end
 
@@ -217,12 +236,6 @@ refused("global maximum", lambda: Stack(pool=nn.AdaptiveMaxPool1d(4)), WHOLE, "d
 refused("time as channels", of(lambda x: F.conv1d(x, gc.ones(4, 64, 3))), "time == 64", shapes=((1, TIME, 8),))
 refused("linear layer of time", lambda: Stack(layer=nn.Linear(64, 3)), "time == 64")
 refused("table of positions", lambda: _table(512), "time <= 512", shapes=FRAMES)
-refused(
-    "centered spectrum",
-    of(lambda x: gc.stft(x, 16, 8, window=gc.hann_window(16), return_complex=True).abs()),
-    "time == 64",
-    shapes=((1, TIME),),
-)
 refused("means of cut windows", lambda: nn.AvgPool1d(3, 1, 1, count_include_pad=False), "avg_pool cannot be streamed")
 
 

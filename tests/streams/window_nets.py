@@ -229,6 +229,84 @@ def overlapping_frames() -> Case:
     return Case(Lambda(forward, net=nn.Sequential(nn.Linear(8, 8), nn.Tanh())), ((1, 1, TIME),))
 
 
+def _masked_spectrum(hop: int, lookahead: int = 0, pad_mode: str = "reflect", **options: Any) -> Case:
+    """A mask for each bin of a spectrum, and the signal of the masked spectrum."""
+    window = gc.hamming_window(16)
+
+    def forward(self: Any, x: Any) -> Any:
+        spectrum = gc.stft(x, 16, hop, window=window, pad_mode=pad_mode, return_complex=True, **options)
+        mask = self.mask((spectrum.abs() + 1e-2).log().transpose(1, 2)).sigmoid().transpose(1, 2)
+        return gc.istft(spectrum * mask, 16, hop, window=window, **options)
+
+    return Case(Lambda(forward, mask=nn.Linear(9, 9)), ((2, TIME),), {"lookahead": lookahead})
+
+
+@net
+def masked_spectrum() -> Case:
+    return _masked_spectrum(4, 12, center=False)
+
+
+@net
+def masked_spectrum_of_centred_frames() -> Case:
+    return _masked_spectrum(4, 16)
+
+
+@net
+def masked_spectrum_of_frames_with_zeros() -> Case:
+    return _masked_spectrum(8, 8, "constant")
+
+
+@net
+def masked_spectrum_of_frames_with_gaps_at_the_end() -> Case:
+    """Frames whose hop does not divide them."""
+    return _masked_spectrum(6, 10, center=False)
+
+
+@net
+def masked_spectrum_of_the_same_length() -> Case:
+    window = gc.hann_window(16)
+
+    def forward(x: Any) -> Any:
+        spectrum = gc.stft(x, 16, 8, window=window, return_complex=True)
+        return gc.istft(spectrum * 0.5, 16, 8, window=window, length=x.shape[-1])
+
+    return Case(forward, ((1, TIME),), {"lookahead": 16})
+
+
+@net
+def centred_spectrum() -> Case:
+    def forward(x: Any) -> Any:
+        return gc.stft(x, 16, 8, window=gc.hann_window(16), return_complex=True).abs()
+
+    return Case(forward, ((1, TIME),), {"lookahead": 2})
+
+
+@net
+def recurrent_mask_of_a_folded_spectrum() -> Case:
+    """Frames by `unfold`, a net for each, and their sum by `fold`, divided by the number of frames."""
+
+    def forward(self: Any, x: Any) -> Any:
+        frames = F.unfold(x, (1, 12), stride=(1, 4))
+        y = self.gru(frames.transpose(1, 2))[0].transpose(1, 2)
+        shape = (1, (frames.shape[-1] - 1) * 4 + 12)
+        return F.fold(y, shape, (1, 12), stride=(1, 4)) / F.fold(gc.ones_like(y), shape, (1, 12), stride=(1, 4))
+
+    return Case(Lambda(forward, gru=nn.GRU(12, 12, batch_first=True)), ((2, 1, 1, TIME),), {"lookahead": 8})
+
+
+@net
+def patches_of_images() -> Case:
+    """Patches of a spectrogram that overlap in time and bands, and their sum."""
+
+    def forward(self: Any, x: Any) -> Any:
+        patches = F.unfold(x, (1, 3), padding=(0, 1)).reshape(1, 3, x.shape[2], 8)
+        y = self.conv(F.pad(patches, (0, 0, 1, 0))).relu()
+        lines = y.permute(0, 1, 3, 2).reshape(1, 16, x.shape[2])
+        return F.fold(lines, (x.shape[2] + 2, 8), (2, 8), dilation=(2, 1))[:, :, : x.shape[2]]
+
+    return Case(Lambda(forward, conv=nn.Conv2d(3, 2, (2, 1))), IMAGE)
+
+
 # ---- windows that look ahead
 
 

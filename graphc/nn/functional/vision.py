@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from math import prod
+from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from graphc.base.dtypes import int64, uint8
 from graphc.base.errors import AttributeValueError, ShapeError
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import always, bounds, is_size
 from graphc.nn.functional.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d
 from graphc.nn.functional.resampling import ignores_scale, nearest, weighted
@@ -18,52 +16,76 @@ from graphc.nn.functional.spatial import Ints, batched, per_dimension, unbatched
 from graphc.nn.functional.volume import adaptive_avg_pool3d
 from graphc.ops.movement import shape
 from graphc.ops.movement import shape as shapes
-from graphc.ops.pointwise import elementwise as ew
-from graphc.ops.pointwise import math as mathematics
 from graphc.ops.selection import index
+from graphc.tensors.frames import PAD_SOURCES, overlapped, pad_along
 from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
-from graphc.tensors.tensor_base import front
 
 __all__ = ["channel_shuffle", "fold", "interpolate", "pad", "pixel_shuffle", "pixel_unshuffle", "unfold", "upsample"]
 __all__ += ["upsample_bilinear", "upsample_nearest"]
 
 
-def _positions(
-    name: str, sizes: Ints, kernel_size: Any, dilation: Any, padding: Any, stride: Any
-) -> tuple[np.ndarray, Ints, Ints]:
-    """Compute window positions in the flattened padded image, windows per dimension, and padding.
+@dataclass(frozen=True)
+class _Windows:
+    """Windows of an image in one dimension."""
 
-    The positions are an array with one row per element of a window and one column per window.
-    """
+    kernel: int
+    stride: int
+    dilation: int
+    padding: int
+    size: int
+    """Elements of the image."""
+
+    @property
+    def padded(self) -> int:
+        """Elements of the padded image."""
+        return self.size + 2 * self.padding
+
+    @property
+    def reach(self) -> int:
+        """Elements from the first one of a window to its last one."""
+        return (self.kernel - 1) * self.dilation + 1
+
+    @property
+    def count(self) -> int:
+        """Number of windows."""
+        return (self.padded - self.reach) // self.stride + 1
+
+    def positions(self) -> Any:
+        """Return positions [kernel, count] in the padded image."""
+        size = (self.kernel, self.count)
+        element, window = (index.iota(shape=size, axis=axis, dtype=int64) for axis in (0, 1))
+        return element * self.dilation + window * self.stride
+
+
+def _windows(
+    name: str, sizes: Ints, kernel_size: Any, dilation: Any, padding: Any, stride: Any
+) -> tuple[_Windows, _Windows]:
+    """Return the windows of both dimensions."""
     kernel, steps = per_dimension(kernel_size, 2, "kernel_size"), per_dimension(stride, 2, "stride")
     pads, gaps = per_dimension(padding, 2, "padding"), per_dimension(dilation, 2, "dilation")
     if min(*kernel, *steps, *gaps) < 1 or min(pads) < 0:
         raise AttributeValueError(
             f"{name}: kernel {kernel}, stride {steps} and dilation {gaps} must be positive, padding {pads} 0 or more"
         )
-    full = tuple(n + 2 * p for n, p in zip(sizes, pads, strict=True))
-    counts = tuple((n - d * (k - 1) - 1) // s + 1 for n, k, s, d in zip(full, kernel, steps, gaps, strict=True))
-    if min(counts) < 1:
+    rows, columns = (_Windows(*each) for each in zip(kernel, steps, gaps, pads, sizes, strict=True))
+    if rows.count < 1 or columns.count < 1:
         raise ShapeError(f"{name}: a window of {kernel} does not fit an image of {sizes}")
-    rows, columns = (
-        (np.arange(k) * d)[:, None] + (np.arange(c) * s)[None, :]
-        for k, d, c, s in zip(kernel, gaps, counts, steps, strict=True)
-    )
-    positions = rows[:, None, :, None] * full[1] + columns[None, :, None, :]
-    return positions.reshape(prod(kernel), prod(counts)).astype(np.int64), counts, pads
+    return rows, columns
 
 
 @compiled_when_repeated
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """Return every window of [batch, channels, height, width] as a column: [batch, channels * window, windows]."""
     x, added = batched(input, 2, "unfold")
-    positions, _, pads = _positions("unfold", tuple(x.shape[2:]), kernel_size, dilation, padding, stride)
-    low = (0, 0, *pads)
-    padded = shape.pad(x, low=low, high=low, interior=(0,) * 4) if any(pads) else x
-    flat = padded.reshape(*x.shape[:2], -1) if padded.numel() else padded.reshape(*x.shape[:2], prod(padded.shape[2:]))
-    elements = index.gather(flat, front().constant(positions), axis=2)
-    return unbatched(elements.reshape(x.shape[0], x.shape[1] * positions.shape[0], positions.shape[1]), added)
+    rows, columns = _windows("unfold", tuple(x.shape[2:]), kernel_size, dilation, padding, stride)
+    low = (0, 0, rows.padding, columns.padding)
+    padded = shape.pad(x, low=low, high=low, interior=(0,) * 4) if any(low) else x
+    elements = index.gather(padded, columns.positions(), axis=3)
+    elements = index.gather(elements, rows.positions(), axis=2)
+    window, count = rows.kernel * columns.kernel, rows.count * columns.count
+    elements = elements.permute(0, 1, 2, 4, 3, 5)
+    return unbatched(elements.reshape(x.shape[0], x.shape[1] * window, count), added)
 
 
 @compiled_when_repeated
@@ -77,20 +99,26 @@ def fold(
     """
     x, added = batched(input, 1, "fold")
     sizes = per_dimension(output_size, 2, "output_size")
-    positions, _, pads = _positions("fold", sizes, kernel_size, dilation, padding, stride)
-    window, count = positions.shape
+    rows, columns = _windows("fold", sizes, kernel_size, dilation, padding, stride)
+    window, count = rows.kernel * columns.kernel, rows.count * columns.count
     if x.shape[1] % window or x.shape[2] != count:
         raise ShapeError(
             f"fold: columns {list(x.shape)} do not fit {count} windows of {window} elements in an image {list(sizes)}"
         )
     channels = x.shape[1] // window
-    height, width = (n + 2 * p for n, p in zip(sizes, pads, strict=True))
-    zeros = x.new_zeros(x.shape[0], channels, height * width)
-    updates = x.reshape(x.shape[0], channels, window, count)
-    total = index.scatter_add(zeros, front().constant(positions), updates, axis=2)
-    image = total.reshape(x.shape[0], channels, height, width)
-    image = image.narrow(2, pads[0], sizes[0]).narrow(3, pads[1], sizes[1])
-    return unbatched(image, added)
+    frames = x.reshape(x.shape[0], channels, rows.kernel, columns.kernel, rows.count, columns.count)
+    strips = _summed(frames.permute(0, 1, 2, 4, 5, 3), columns)
+    return unbatched(_summed(strips.permute(0, 1, 4, 3, 2), rows).transpose(2, 3), added)
+
+
+def _summed(frames: Any, windows: _Windows) -> Any:
+    """Add up windows [..., count, kernel] to a dimension [..., size] of an image."""
+    if windows.dilation > 1 and windows.kernel > 1:
+        none, gaps = (0,) * len(frames.shape), (*(0,) * (len(frames.shape) - 1), windows.dilation - 1)
+        frames = shape.pad(frames, low=none, high=none, interior=gaps, value=0)
+    line = overlapped(frames, windows.stride)
+    missing = windows.padded - line.shape[-1]
+    return pad(line, (-windows.padding, missing - windows.padding))
 
 
 @compiled_when_repeated
@@ -116,58 +144,19 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
             low[rank - 1 - i], high[rank - 1 - i] = before, after
         filling = _as_type(0.0 if value is None else value, input)
         return shapes.pad(input, low=low, high=high, interior=(0,) * rank, value=filling)
-    if mode not in _SOURCES:
+    if mode not in PAD_SOURCES:
         raise AttributeValueError(
-            f"pad: mode {mode!r} is not known", remedy=f'pass "constant" or one of {sorted(_SOURCES)}'
+            f"pad: mode {mode!r} is not known", remedy=f'pass "constant" or one of {sorted(PAD_SOURCES)}'
         )
     if value is not None and value != 0:
         raise AttributeValueError(f"pad: mode {mode!r} takes no value")
     for i, (before, after) in enumerate(pairs):
-        input = _pad_axis(input, rank - 1 - i, before, after, mode)
+        input = pad_along(input, rank - 1 - i, before, after, mode)
     return input
 
 
 def _as_type(value: float, x: Tensor) -> bool | int | float:
     return float(value) if x.dtype.is_floating_point else bool(value) if x.dtype.kind == "b" else int(value)
-
-
-def _pad_axis(x: Tensor, axis: int, before: int, after: int, mode: str) -> Tensor:
-    if always("==", before, 0) and always("==", after, 0):
-        return x
-    if mode == "circular" and min(before, after) < 0:
-        start = max(-before, 0)
-        cut = x.narrow(axis, start, max(x.shape[axis] - start - max(-after, 0), 0))
-        return _pad_axis(cut, axis, max(before, 0), max(after, 0), mode)
-    extent = x.shape[axis]
-    limit = extent - 1 if mode == "reflect" else extent
-    is_unlimited = mode == "replicate" and extent != 0
-    amounts = (before, after) if is_size(before) or is_size(after) else (max(before, after),)
-    if not is_unlimited and any(amount > limit for amount in amounts):
-        raise ShapeError(f"pad: {mode} padding {(before, after)} is too large for a dimension of size {extent}")
-    if any(map(is_size, (extent, before, after))):
-        targets = ew.sub(index.iota(shape=(before + extent + after,), axis=0, dtype=int64), before)
-        return index.gather(x, _TRACED_SOURCES[mode](targets, extent), axis=axis)
-    positions = np.array([_SOURCES[mode](i, extent) for i in range(-before, extent + after)], np.int64)
-    return index.gather(x, front().constant(positions), axis=axis)
-
-
-def _mirrored(i: int, extent: int) -> int:
-    i = abs(i)
-    return i if i < extent else 2 * (extent - 1) - i
-
-
-_SOURCES: dict[str, Callable[[int, int], int]] = {
-    "reflect": _mirrored,
-    "replicate": lambda i, extent: min(max(i, 0), extent - 1),
-    "circular": lambda i, extent: i % extent,
-}
-"""Source position of the element at position i of a padded dimension, by mode."""
-_TRACED_SOURCES: dict[str, Callable[[Any, int], Any]] = {
-    "reflect": lambda i, extent: ew.sub(extent - 1, ew.abs(ew.sub(extent - 1, ew.abs(i)))),
-    "replicate": lambda i, extent: mathematics.clamp(i, 0, extent - 1),
-    "circular": lambda i, extent: ew.mod(i, extent),
-}
-"""The same for a tensor of positions."""
 
 
 _RANKS = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}

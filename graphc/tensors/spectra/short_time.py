@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
 from graphc.ops.contraction.fourier import bins_of
 from graphc.ops.movement import shape
 from graphc.ops.pointwise import elementwise as ew
 from graphc.ops.pointwise.complex import view_as_real
-from graphc.ops.selection.index import gather
 from graphc.tensors.creation import ones
+from graphc.tensors.frames import PAD_SOURCES, overlapped, pad_along
 from graphc.tensors.spectra import fourier
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front, need_tensor
 
-_NUMPY_MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
-"""NumPy's names for modes of padding."""
 _LEAST_WEIGHT = 1e-11
 """Smallest sum of squared windows to divide by, as in PyTorch."""
 
@@ -116,9 +112,9 @@ def istft(
     if not one_sided and not return_complex:
         frames = frames.real
     weights = _centred(_window(window, width, frames), n_fft)
-    signal = _overlapped(ew.mul(frames, weights), hop)
+    signal = overlapped(ew.mul(frames, weights), hop)
     count = frames.shape[1]
-    squares = _overlapped(ew.mul(weights, weights).expand(1, count, n_fft), hop)
+    squares = overlapped(ew.mul(weights, weights).expand(1, count, n_fft), hop)
     return _cut(signal, squares, n_fft, center, length, input.ndim == 2)
 
 
@@ -140,24 +136,6 @@ def _cut(signal: Any, squares: Any, n_fft: int, center: bool, length: int | None
     return result[0] if single else result
 
 
-def _overlapped(frames: Any, hop: int) -> Any:
-    """Add up frames [batch, count, n] that start ``hop`` elements apart: cut each frame into pieces of ``hop``, and
-    join the pieces of equal index into rows."""
-    batch, count, n = frames.shape
-    pieces = -(-n // hop)
-    none = (0, 0, 0)
-    padded = shape.pad(frames, low=none, high=(0, 0, pieces * hop - n), interior=none, value=0)
-    padded = padded.reshape(batch, count, pieces, hop)
-    rows = [
-        shape.pad(padded[:, :, i], low=(0, i, 0), high=(0, pieces - 1 - i, 0), interior=none, value=0)
-        for i in range(pieces)
-    ]
-    total = rows[0]
-    for row in rows[1:]:
-        total = ew.add(total, row)
-    return total.reshape(batch, (count + pieces - 1) * hop).narrow(-1, 0, n + hop * (count - 1))
-
-
 def _lengths(name: str, n_fft: int, hop: int | None, width: int | None, window: Any) -> tuple[int, int]:
     hop = n_fft // 4 if hop is None else hop
     width = n_fft if width is None else width
@@ -177,14 +155,13 @@ def _padded(x: Any, count: int, mode: str) -> Any:
     """Pad signals [batch, length] by ``count`` elements at both ends."""
     if mode == "constant":
         return shape.pad(x, low=(0, count), high=(0, count), interior=(0, 0), value=0)
-    if mode not in _NUMPY_MODES:
+    if mode not in PAD_SOURCES:
         raise AttributeValueError(
             f"stft: unknown pad_mode {mode!r}", remedy="use reflect, replicate, circular or constant"
         )
     if mode == "reflect" and count >= x.shape[-1]:
         raise ShapeError(f"stft: cannot reflect {count} of {x.shape[-1]} points", remedy="use a smaller n_fft")
-    positions = np.pad(np.arange(int(x.shape[-1])), count, mode=_NUMPY_MODES[mode])  # type: ignore[call-overload]
-    return gather(x, front().constant(positions), axis=1)
+    return pad_along(x, 1, count, count, mode)
 
 
 def _window(window: Any, width: int, like: Any) -> Any:

@@ -13,7 +13,15 @@ from graphc.base.sizes.assumptions import Assumption, format_relation
 from graphc.base.sizes.size import LARGEST, Dimension, at
 from graphc.ir.graph.graph import Graph, Node, Value, input_class, input_path
 from graphc.ir.op import Trait
-from graphc.streams import attention_rules, basic_rules, positions, recurrent_rules, view_rules, window_rules
+from graphc.streams import (
+    attention_rules,
+    basic_rules,
+    flat_rules,
+    positions,
+    recurrent_rules,
+    view_rules,
+    window_rules,
+)
 from graphc.streams.basic_rules import Rule, still
 from graphc.streams.plan import LONG, Indivisible, Plan, Step
 from graphc.streams.signal import Signal, resized
@@ -41,6 +49,10 @@ RULES: dict[str, Rule] = {
     "conv_grad_input": window_rules.conv_transposed,
     "gather": window_rules.gather,
     "scan": recurrent_rules.scan,
+    "scatter": flat_rules.write,
+    "scatter_add": flat_rules.write,
+    "scatter_extreme": flat_rules.write,
+    "scatter_product": flat_rules.write,
 }
 """Rules by op; the others follow from traits and attributes."""
 
@@ -186,13 +198,14 @@ _OF_ROWS = (
     view_rules.broadcast_to,
     view_rules.reshape,
     view_rules.transpose,
+    flat_rules.write,
 )
 """Rules that serve several sequences merged in one dimension."""
 
 
 def _check_rows(plan: Plan, node: Node, signals: Sequence[Signal], rule: Rule) -> None:
     """Raise StreamError for an op that needs to tell merged sequences apart."""
-    tables = rule is window_rules.gather and signals[0].axis is None
+    tables = rule is window_rules.gather and (signals[0].axis is None or flat_rules.is_own(signals))
     images = rule in (window_rules.conv, window_rules.max_pool, window_rules.avg_pool) and signals[0].axis == 0
     loops = rule is recurrent_rules.scan and all(s.axis != 0 for s in signals[node.attrs["carries"] :])
     if not (rule in _OF_ROWS or tables or images or loops or _keeps_time(plan, node, signals[0], rule)):

@@ -12,7 +12,7 @@ import numpy as np
 from graphc.ir.graph.graph import Node
 from graphc.streams.basic_rules import each_sample, known_samples
 from graphc.streams.plan import Indivisible, Plan, apply, cut
-from graphc.streams.signal import Signal, of_axis, resized
+from graphc.streams.signal import Signal, ceil_to, of_axis, resized
 
 
 def transpose(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal]:
@@ -70,18 +70,24 @@ def reshape(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal]:
 
 
 def _rows(plan: Plan, node: Node, signal: Signal, new: Sequence[int], candidates: Sequence[int]) -> Signal:
-    """Merge dimensions before time into it, or take them apart."""
+    """Merge dimensions before time into it, or take them apart; samples may be split or joined by the same reshape."""
     axis = signal.axis
     assert axis is not None
     length = plan.size(signal.value.shape[axis]) // signal.rows
     before = prod(signal.shape[:axis]) * signal.rows
     for found in candidates:
-        first = prod(new[:found])
-        if before % first == 0 and new[found] == before // first * length:
-            signal, rows = plan.delayed(node, signal, max(0, signal.delay)), before // first
-            shape = resized(new, found, rows * signal.block)
-            slot = plan.reshaped(signal.slot, shape)
-            return replace(_renewed(plan, node, signal, slot, shape, found), rows=rows)
+        rows, rest = divmod(before, prod(new[:found]))
+        up, down = max(1, new[found] // (rows * length or 1)), max(1, rows * length // new[found])
+        if rest or new[found] * down != rows * length * up:
+            continue
+        if signal.block % down:
+            raise Indivisible(down, node, signal.block)
+        signal = plan.delayed(node, signal, ceil_to(max(0, signal.delay), down))
+        block = signal.block * up // down
+        shape = resized(new, found, rows * block)
+        slot = plan.reshaped(signal.slot, shape)
+        facts = {"block": block, "delay": signal.delay * up // down, "least": -(-signal.least * up // down)}
+        return replace(_renewed(plan, node, signal, slot, shape, found), rows=rows, **facts)
     raise plan.unsupported(node, "a reshape that mixes samples with dimensions before them")
 
 

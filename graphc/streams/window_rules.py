@@ -12,6 +12,7 @@ from graphc.base.records import dataclass
 from graphc.ir.graph.graph import Node, Value
 from graphc.ops import dispatch
 from graphc.streams.basic_rules import each_sample, latest
+from graphc.streams.flat_rules import is_own, read
 from graphc.streams.plan import Indivisible, Plan, apply, constant, cut
 from graphc.streams.positions import Pattern, pattern_of
 from graphc.streams.signal import Signal, of_axis, resized
@@ -192,6 +193,8 @@ def gather(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal]:
             raise plan.unsupported(node, "reads of samples at positions of other samples")
         axis = x.axis if x.axis < at else x.axis - 1 + indices.rank
         return each_sample(plan, node, signals, axis, attrs)
+    if is_own(signals) and (x.rows > 1 or not indices.positional):
+        return read(plan, node, signals)
     if not indices.positional or indices.axis is None:
         if indices.positional or indices.constant is not None:
             raise plan.unsupported(node, "it takes single samples of the sequence")

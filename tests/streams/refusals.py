@@ -215,6 +215,10 @@ for _name, _function, _words in (
     ("batch after time", lambda x: x.reshape(2 * x.shape[1], 4), "time merged with other dimensions"),
     ("time and features", lambda x: x.transpose(1, 2).reshape(2, x.shape[1], 4), "reshape cannot be streamed"),
     ("reads by data", lambda x: x[0, (x[0, :, 0].abs() * 3).long()], f"gather {WHOLE}"),
+    ("elements by data", lambda x: x.reshape(-1)[(x.abs() * 3).long()], f"gather {WHOLE}"),
+    ("times by data", lambda x: x.gather(1, (x.abs() * 3).long()), f"gather {WHOLE}"),
+    ("sequences by data", lambda x: x.gather(0, (x > 0).long()).roll(1, 1), "concat cannot be streamed"),
+    ("places by data", lambda x: gc.zeros_like(x).scatter(1, (x.abs() * 3).long(), x), f"scatter {WHOLE}"),
     ("branch on the length", lambda x: x * 2 if x.shape[1] > 100 else x * 3, "time <= 100"),
     ("branch on evenness", lambda x: x * 2 if x.shape[1] % 3 == 1 else x * 3, "depends on the length"),
     (

@@ -8,7 +8,7 @@ from typing import Any
 import graphc as gc
 from graphc import nn
 from graphc.nn import functional as F
-from tests.streams.cases import FRAMES, WAVE, Case, CausalConv, Lambda, net
+from tests.streams.cases import FRAMES, TIME, WAVE, Case, CausalConv, Lambda, net
 
 # ---- rates
 
@@ -259,3 +259,52 @@ def codebook() -> Case:
         return self.table(distance.argmin(-1))
 
     return Case(Lambda(forward, table=nn.Embedding(7, 4)), FRAMES)
+
+
+# ---- reads and writes within samples
+
+
+@net
+def values_sorted() -> Case:
+    return Case(lambda x: x.sort(-1)[0] + x.median(-1, keepdim=True)[0], FRAMES)
+
+
+@net
+def late_values_sorted() -> Case:
+    model = Lambda(lambda self, x: self.conv(x).sort(1)[0] * x[..., 3:], conv=nn.Conv1d(2, 2, 4))
+    return Case(model, WAVE)
+
+
+@net
+def largest_channels() -> Case:
+    """The two largest channels of each sample, and zeros in the others."""
+
+    def forward(x: Any) -> Any:
+        values, channels = x.topk(2, 1)
+        return gc.zeros_like(x).scatter(1, channels, values) + gc.zeros_like(x).scatter_add(1, channels, 2 * values)
+
+    return Case(forward, ((2, 5, TIME),))
+
+
+@net
+def experts() -> Case:
+    """The outputs of the two best experts of each sample."""
+
+    def forward(self: Any, x: Any) -> Any:
+        weights, chosen = self.gate(x).softmax(-1).topk(2, -1)
+        outputs = self.experts(x).reshape(2, x.shape[1], 3, 4)
+        index = chosen.unsqueeze(-1).expand(2, x.shape[1], 2, 4)
+        return (gc.take_along_dim(outputs, index, 2) * weights.unsqueeze(-1)).sum(2)
+
+    return Case(Lambda(forward, gate=nn.Linear(4, 3), experts=nn.Linear(4, 12)), FRAMES)
+
+
+@net
+def channels_in_another_order() -> Case:
+    """Reads by fixed numbers, and by those that other samples of the same time give."""
+
+    def forward(x: Any) -> Any:
+        order = gc.tensor([2, 0, 3, 1]).reshape(1, 4, 1).expand(1, 4, x.shape[-1])
+        return x.gather(1, order) - x.gather(1, x.argsort(1)) * x.cumsum(-1)
+
+    return Case(forward, ((1, 4, TIME),))

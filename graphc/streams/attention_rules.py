@@ -78,7 +78,7 @@ def _hidden(plan: Plan, mask: Value, hides: bool, length: int) -> np.ndarray:
 
 def _sees_nothing(plan: Plan, mask: tuple[int, Value, bool]) -> bool:
     """Check whether a mask hides all samples from some sample."""
-    return bool(_hidden(plan, mask[1], mask[2], 64).all(axis=-1).any())
+    return bool(_hidden(plan, mask[1], mask[2], plan.bounded(64)).all(axis=-1).any())
 
 
 def look_back(plan: Plan, graph: Graph) -> int | None:
@@ -87,7 +87,8 @@ def look_back(plan: Plan, graph: Graph) -> int | None:
     most: int | None = 0
     for node, (_, mask, hides) in masks_of(plan, graph).items():
         seen = []
-        for length in (_MASK_LENGTH, 2 * _MASK_LENGTH):
+        longer = plan.bounded(2 * _MASK_LENGTH)
+        for length in (longer // 2, longer):
             hidden = hidden_pairs(plan, mask, hides, length)
             if not hidden.any():
                 break
@@ -181,7 +182,7 @@ def elementwise(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signa
 def masks_of_node(plan: Plan, node: Node) -> tuple[int, Value, bool] | None:
     """Return the mask among the operands of a node, if it hides any pair."""
     found = plan.masks.get(node)
-    if found is None or not hidden_pairs(plan, found[1], found[2], 64).any():
+    if found is None or not hidden_pairs(plan, found[1], found[2], plan.bounded(64)).any():
         return None
     return found
 
@@ -192,12 +193,14 @@ def _tile(plan: Plan, node: Node, signal: Signal, like: Signal, mask: Any) -> Si
     A mask hides columns from before the start of the sequence, too.
     """
     block, count = like.block, like.shape[-1]
-    longest = max(2 * _MASK_LENGTH, 2 * count + 2 * block)
-    array = numbers(plan, signal.value, plan.length_for(signal.value, longest))
+    longest = plan.length_for(signal.value, max(2 * _MASK_LENGTH, 2 * count + 2 * block))
+    array = numbers(plan, signal.value, plan.bounded(longest))
     if not np.array_equal(array[..., :-1, :-1], array[..., 1:, 1:]):
         raise plan.unsupported(node, "a mask that depends on more than the distance of two samples")
-    tile = np.ascontiguousarray(array[..., count : count + block, block : count + block])
     start, distance = plan.start(like), np.arange(count, dtype=np.int64) - (count - block)
+    # A table may be shorter than the samples kept: no row of a tick sees farther back than its end.
+    back = np.minimum(np.arange(block)[:, None] - distance, array.shape[-1] - 1)
+    tile = np.ascontiguousarray(array[..., np.maximum(back, 0), np.maximum(-back, 0)])
 
     def run(first: Any) -> Sequence[Any]:
         if mask is None:

@@ -79,6 +79,8 @@ class Plan:
         """Nodes that hide samples from each other, see ``masks_of``."""
         self.back: int | None = 0
         """How many samples before it a sample sees at most in an attention; None for all of them."""
+        self.last: int | None = None
+        """Largest size of the dimension of time at which no table has ended; None without tables."""
         self.longest: int | None = None
         """Number of samples that an attention over all earlier ones keeps."""
         self.apply = apply_rule
@@ -123,6 +125,10 @@ class Plan:
         """Return how many samples of a sequence whose length is ``size`` belong to a tick."""
         length = self.sizes[self.dimension]
         return (at(size, {self.dimension: 2 * length}) - at(size, {self.dimension: length})) // self.ticks
+
+    def bounded(self, length: int) -> int:
+        """Return a size of the dimension of time at which no table has ended."""
+        return length if self.last is None else min(length, self.last)
 
     def length_for(self, value: Value, samples: int) -> int:
         """Return a size of the dimension at which a value has at least so many samples."""

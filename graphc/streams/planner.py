@@ -19,6 +19,7 @@ from graphc.streams import (
     flat_rules,
     positions,
     recurrent_rules,
+    table_rules,
     view_rules,
     window_rules,
 )
@@ -77,9 +78,11 @@ class Planned:
 def make_plan(graph: Graph, dimension: Dimension, step: int | None, lookahead: int, longest: int | None) -> Planned:
     """Plan ticks of ``step`` samples, or of as few as possible. Raise StreamError where no stream serves the graph."""
     tick = step or 1
+    _check_endless(graph, dimension)
+    bounded = table_rules.within_tables(graph, dimension)
     while True:
         try:
-            return _attempt(graph, dimension, tick, lookahead, longest)
+            return _attempt(*bounded, dimension, tick, lookahead, longest)
         except Indivisible as need:
             if step is not None or tick * need.times > _LONGEST_TICK:
                 name = Plan.where(need.node)
@@ -91,8 +94,12 @@ def make_plan(graph: Graph, dimension: Dimension, step: int | None, lookahead: i
             tick *= need.times
 
 
-def _attempt(graph: Graph, dimension: Dimension, tick: int, lookahead: int, longest: int | None) -> Planned:
-    plan = _plan_of(graph, dimension, tick)
+def _attempt(
+    graph: Graph, dimension: Dimension, assumed: Dimension, tick: int, lookahead: int, longest: int | None
+) -> Planned:
+    """Plan ticks of some samples. ``assumed`` is the dimension of time in the assumptions of the graph."""
+    plan, unit = _plan_of(graph, dimension, tick)
+    _check_lengths(plan, assumed, tick // unit)
     plan.longest = longest
     inputs = []
     for value in graph.inputs:
@@ -111,8 +118,8 @@ def _attempt(graph: Graph, dimension: Dimension, tick: int, lookahead: int, long
     return Planned(plan, steps, tuple(inputs), outputs, tick)
 
 
-def _plan_of(graph: Graph, dimension: Dimension, tick: int) -> Plan:
-    """Return an empty plan."""
+def _length_of(graph: Graph, dimension: Dimension) -> Any:
+    """Return the length of the inputs in time. Raise StreamError if they have several."""
     arguments = [v for v in graph.inputs if input_class(v) == "input"]
     lengths = {
         str(n): n for v in arguments for n in v.shape if at(n, {dimension: LONG}) != at(n, {dimension: 2 * LONG})
@@ -122,27 +129,40 @@ def _plan_of(graph: Graph, dimension: Dimension, tick: int) -> Plan:
             f"a stream needs inputs of one length in time, and the lengths are {', '.join(lengths) or 'fixed'}",
             remedy=f"name the dimension of time in dims, as gc.Dim({dimension.name!r})",
         )
-    (size,) = lengths.values()
+    return lengths.popitem()[1]
+
+
+def _check_endless(graph: Graph, dimension: Dimension) -> None:
+    """Raise StreamError if sequences of the model have a largest length."""
+    size = _length_of(graph, dimension)
     if at(size, {dimension: dimension.high + 1}) <= LARGEST:
         most = at(size, {dimension: dimension.high})
         raise StreamError(f"a stream goes on, and the dimension has {most} samples at most", remedy="leave out its max")
+
+
+def _plan_of(graph: Graph, dimension: Dimension, tick: int) -> tuple[Plan, int]:
+    """Return an empty plan, and the samples in a unit of the dimension."""
+    size = _length_of(graph, dimension)
     unit = at(size, {dimension: LONG}) // LONG
     if at(size, {dimension: LONG}) != unit * LONG:
         raise StreamError(f"a stream needs inputs whose length is a multiple of a dimension, not {size}")
     if tick % unit:
         raise Indivisible(unit, graph.outputs[0].node, tick)
-    _check_lengths(graph, dimension, tick // unit)
     ticks = max(_TICKS, -(-max(_LENGTH, 4 * unit * dimension.low) // tick))
-    return Plan(graph, dimension, ticks * tick // unit, ticks, _apply)
+    plan = Plan(graph, dimension, ticks * tick // unit, ticks, _apply)
+    plan.last = table_rules.longest(plan)
+    return plan, unit
 
 
-def _check_lengths(graph: Graph, dimension: Dimension, each: int) -> None:
-    """Check that the graph is the program for long sequences of any number of ticks of ``each`` units. Raise
-    Indivisible if it is for multiples of some, StreamError otherwise."""
+def _check_lengths(plan: Plan, dimension: Dimension, each: int) -> None:
+    """Check that the graph is the program for long sequences of any number of ticks of ``each`` units, up to the end
+    of the shortest table. Raise Indivisible if it is for multiples of some, StreamError otherwise."""
+    graph = plan.graph
     worst: Assumption | None = None
     for factor in range(1, _LARGEST_FACTOR + 1):
-        multiples = [max(_LENGTH, dimension.low) + n for n in range(2 * _LARGEST_FACTOR)]
-        lengths = [n * factor * each for n in (*multiples, dimension.high // (factor * each))]
+        most = (dimension.high if plan.last is None else plan.last) // (factor * each)
+        first = max(_LENGTH, dimension.low) if plan.last is None else max(1, most - 2 * _LARGEST_FACTOR)
+        lengths = [n * factor * each for n in (*range(first, min(most, first + 2 * _LARGEST_FACTOR)), most)]
         broken = next((a for a in graph.assumptions for n in lengths if not a.holds({dimension: n})), None)
         if broken is None:
             if factor > 1:
@@ -342,6 +362,7 @@ _POSITIONS: dict[str, Rule] = {
     "iota": view_rules.iota,
     "size": view_rules.sequence_end,
     "broadcast_to": _repeated,
+    "slice": table_rules.rows,
 }
 """Rules for ops without an operand in time whose results depend on its length."""
 

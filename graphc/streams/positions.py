@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -53,11 +54,10 @@ def numbers(plan: Plan, value: Value, length: int) -> np.ndarray:
             stack += waiting
             continue
         stack.pop()
-        known.update(
-            zip(
-                node.results, node.op.evaluate([known[v] for v in node.operands], bound_attrs(node, sizes)), strict=True
-            )
-        )
+        attrs = bound_attrs(node, sizes)
+        if node.op.name == "slice" and any(map(operator.gt, attrs["stops"], known[node.operands[0]].shape)):
+            raise plan.unsupported(node, "numbers from a table that ends, other than in a mask")
+        known.update(zip(node.results, node.op.evaluate([known[v] for v in node.operands], attrs), strict=True))
     return known[value]
 
 

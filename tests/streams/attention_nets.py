@@ -228,3 +228,33 @@ def clamped_positions() -> Case:
         return x + self.table(positions.clamp(max=9)) + self.table(positions % 7) * (positions < 10).unsqueeze(1)
 
     return Case(Lambda(forward, table=nn.Embedding(10, 4)), FRAMES)
+
+
+# ---- tables of positions
+
+
+@net
+def rows_of_a_table() -> Case:
+    """Rows of two tables, from the second one on, beside samples that come later."""
+
+    def forward(self: Any, x: Any) -> Any:
+        y = self.conv(x.transpose(1, 2)).transpose(1, 2)
+        return (y + self.rows[1 : x.shape[1] - 2]) * self.columns[:, : y.shape[1]].transpose(0, 1)
+
+    modules = {"rows": nn.Parameter(gc.randn(600, 4)), "columns": nn.Buffer(gc.randn(4, 512).abs())}
+    return Case(Lambda(forward, conv=nn.Conv1d(4, 4, 4), **modules), FRAMES)
+
+
+@net
+def transformer_with_tables() -> Case:
+    """Positions and the mask are cut from tables, as in GPT-2."""
+
+    def forward(self: Any, x: Any) -> Any:
+        time = x.shape[1]
+        x = x + self.positions[:, :time]
+        q, k, v = self.inner(x).chunk(3, -1)
+        scores = (q @ k.transpose(1, 2)).masked_fill(self.mask[:, :time, :time] == 0, -float("inf"))
+        return x + self.out(scores.softmax(-1) @ v)
+
+    tables = {"positions": nn.Parameter(gc.randn(1, 320, 4)), "mask": nn.Buffer(gc.ones(1, 320, 320).tril())}
+    return Case(Lambda(forward, inner=nn.Linear(4, 12), out=nn.Linear(4, 4), **tables), FRAMES, {"memory": 320})

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 import graphc as gc
 from graphc import nn
 from graphc.nn import functional as F
@@ -239,12 +241,37 @@ refused("global pool", lambda: Stack(pool=nn.AdaptiveAvgPool1d(1)), f"sum in poo
 refused("global maximum", lambda: Stack(pool=nn.AdaptiveMaxPool1d(4)), WHOLE, "depends on the length")
 refused("time as channels", of(lambda x: F.conv1d(x, gc.ones(4, 64, 3))), "time == 64", shapes=((1, TIME, 8),))
 refused("linear layer of time", lambda: Stack(layer=nn.Linear(64, 3)), "time == 64")
-refused("table of positions", lambda: _table(512), "time <= 512", shapes=FRAMES)
+refused("branch before the end of a table", lambda: _table(lambda x: x.shape[1] < 100), "100 > time", shapes=FRAMES)
+refused("last rows of a table", lambda: _table(lambda x: True, -1), "time <= 512", shapes=FRAMES)
+refused(
+    "reads by numbers of a table",
+    of(lambda x: x + x[:, gc.tensor(np.arange(512))[: x.shape[1]] // 2]),
+    "slice cannot be streamed: numbers from a table that ends",
+    shapes=FRAMES,
+)
+refused(
+    "mask from a table",
+    lambda: Lambda(
+        lambda self, x: (
+            (x @ x.transpose(1, 2) + self.mask[: x.shape[1]] * self.mask[: x.shape[1], None])
+            .masked_fill(~causal_mask(x.shape[1], 6), -1e9)
+            .softmax(-1)
+            @ x
+        ),
+        mask=nn.Buffer(gc.arange(512.0)),
+    ),
+    "more than the distance",
+    shapes=FRAMES,
+)
 refused("means of cut windows", lambda: nn.AvgPool1d(3, 1, 1, count_include_pad=False), "avg_pool cannot be streamed")
 
 
-def _table(length: int) -> nn.Module:
-    return Lambda(lambda self, x: x + self.table[: x.shape[1]], table=nn.Parameter(gc.randn(length, 4)))
+def _table(condition: Callable[[Any], Any], side: int = 1) -> nn.Module:
+    def forward(self: Any, x: Any) -> Any:
+        rows = self.table[: x.shape[1]] if side > 0 else self.table[-x.shape[1] :]
+        return x + rows if condition(x) else x
+
+    return Lambda(forward, table=nn.Parameter(gc.randn(512, 4)))
 
 
 # ---- attention

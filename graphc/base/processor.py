@@ -38,6 +38,8 @@ class IsaLevel:
 
 STRICT = ":strict"
 """Suffix of a target name that keeps the order of sums: ``avx2:strict``."""
+FLUSH = ":flush"
+"""Suffix of a target name, behind any other, that takes denormal numbers for zeros: ``avx2:flush``."""
 _V3 = ("avx2", "avx", "fma", "bmi", "bmi2", "f16c", "lzcnt", "movbe", "popcnt", "sse4.1", "sse4.2", "ssse3")
 LEVELS = {
     "sse2": IsaLevel("x86-64", ("sse2",)),

@@ -31,7 +31,7 @@ from graphc.c_library.sources import LibrarySource, changing, sources_of
 from graphc.c_library.system import Linking, System
 from graphc.c_library.systems import check_kinds, system_of
 from graphc.c_library.wasm import WASM_KINDS
-from graphc.calls.machine import strict_name
+from graphc.calls.machine import machine_variant
 from graphc.codegen.llvm.build import build_object
 from graphc.codegen.llvm.module import LlvmModule, joined
 from graphc.codegen.llvm.thread_pool import emit_pool
@@ -95,6 +95,7 @@ def build_library(
     weights: str = INSIDE,
     threads: bool = False,
     strict_order: bool = False,
+    flush_denormals: bool = False,
     realtime: bool = False,
     precision: str | None = None,
     passes: Sequence[Pass] | Arranged = (),
@@ -117,6 +118,7 @@ def build_library(
         realtime: prove the absence of allocations, locks and system calls for each entry, and report its costs.
         target: a target, or several of one architecture, of which ``init`` takes the first that fits: ``avx2,sse2``.
         strict_order, precision, passes, dims: as for ``export``.
+        flush_denormals: as for ``compile``; each call of an entry restores the mode of the caller.
 
     Returns:
         The Library: its files, entries and sizes.
@@ -135,7 +137,7 @@ def build_library(
         ['relu.o', 'relu.h']
     """
     library_path = Path(path)
-    machines = _machines(target, strict_order)
+    machines = _machines(target, strict_order, flush_denormals)
     system = system_of(machines[0])
     kinds = _kinds(library_path, emit, system, weights)
     system.check(machines[0], weights, threads, realtime)
@@ -156,7 +158,8 @@ def _built(
     for kind in kinds:
         if kind in system.variants:
             name = system.variants[kind]
-            targets = _machines(name, choices.targets[0].costs.strict_order)
+            first = choices.targets[0]
+            targets = _machines(name, first.costs.strict_order, first.flushes)
             variants[kind] = build(sources, changed, replace(choices, targets=targets, target_name=name))
             assert np.array_equal(variants[kind].weights, built.weights), "variants share weights"
     return built, variants
@@ -184,9 +187,10 @@ def _kinds(path: Path, emit: Sequence[str] | None, system: System, weights: str)
     return kinds
 
 
-def _machines(names: str, strict_order: bool) -> tuple[Target, ...]:
+def _machines(names: str, strict_order: bool, flush_denormals: bool) -> tuple[Target, ...]:
     """Return the targets of a list of names, best first: of one architecture and system."""
-    machines = tuple([_machine(strict_name(name) if strict_order else name) for name in names.split(",")])
+    variants = [machine_variant(name, strict_order, flush_denormals) for name in names.split(",")]
+    machines = tuple(map(_machine, variants))
     if len({machine.triple for machine in machines}) > 1:
         raise ArgumentError(f"no library serves the different machines {names}", remedy="build a library for each")
     if any(not machine.detection(MACHINE) for machine in machines[:-1]):

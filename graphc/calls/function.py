@@ -538,6 +538,7 @@ def compile(
     dims: Any = None,
     memory: int | str | None = None,
     strict_order: bool = False,
+    flush_denormals: bool = False,
     first_nan: bool | str = False,
     tier: str | None = None,
     tune: float | None = None,
@@ -559,6 +560,7 @@ def compile(
         dims: names of varying sizes, ``{"x": (gc.Dim("batch"), None)}``, by argument; ``"auto"`` finds them.
         memory: the most that a call keeps for its backward pass: bytes, ``"200MB"`` or ``"70%"`` (docs/memory.md).
         strict_order: add in the order of the source: the same bits on every CPU (docs/precision.md).
+        flush_denormals: take denormal numbers for zeros while the program runs (docs/precision.md).
         first_nan: True raises at the op that makes the first NaN, before a call writes (docs/debugging.md).
         tier: ``"full"`` compiles first; ``"auto"`` runs first calls by NumPy meanwhile (docs/tiers.md).
         tune: seconds to search for a faster schedule before the first compile of a program (docs/cache.md).
@@ -583,7 +585,7 @@ def compile(
     freeze, dims, off = without_torch_arguments(freeze, dims, torch)
     options = {"precision": precision, "freeze": freeze, "passes": passes, "memory": memory, "first_nan": first_nan}
     tier = tier_named(tier if tune is None else tier_for_tuning(tune, tier, passes, strict_order))
-    options |= {"machine": machine_named(target, device, strict_order), "tier": tier, "tune": tune}
+    options |= {"machine": machine_named(target, device, strict_order, flush_denormals), "tier": tier, "tune": tune}
     make = (lambda f: f) if off else lambda f: _compiled(f, tensors, dims, options)
     return make if model is None else make(model)
 

@@ -10,7 +10,7 @@ import numpy as np
 from graphc.base.device import KINDS, device
 from graphc.base.errors import ArgumentError
 from graphc.base.lazy import deferred
-from graphc.base.processor import STRICT
+from graphc.base.processor import FLUSH, STRICT
 from graphc.compiler.cache import CacheEntry
 from graphc.compiler.ready import HOST, load_ready, running_target
 from graphc.runtime.devices import device_named
@@ -33,8 +33,9 @@ _target_of = deferred("graphc.compiler.device:target_of")
 _is_on_device = deferred("graphc.tensors.placement:is_on_device")
 
 
-def machine_named(target: str, where: Any, strict_order: bool = False) -> str:
-    """Return the name of the machine for the arguments ``target``, ``device`` and ``strict_order`` of a compile.
+def machine_named(target: str, where: Any, strict_order: bool = False, flush_denormals: bool = False) -> str:
+    """Return the name of the machine for the arguments ``target``, ``device``, ``strict_order`` and ``flush_denormals``
+    of a compile.
 
     Raise ArgumentError where both target and device are set, for an invalid device, and for a device in strict order.
     Raise DeviceError for an unusable device, CompileError for a wrong target.
@@ -42,7 +43,12 @@ def machine_named(target: str, where: Any, strict_order: bool = False) -> str:
     if where is None or device(where).type == "cpu":
         if target != HOST:
             running_target(target)
-        return strict_name(target) if strict_order else target
+        name = machine_variant(target, strict_order, flush_denormals)
+        if flush_denormals:
+            running_target(name)
+        return name
+    if flush_denormals:
+        raise ArgumentError(f"{str(where)!r} flushes no denormals", remedy="use flush_denormals=True on CPUs only")
     if strict_order:
         raise ArgumentError(f"threads of {str(where)!r} share sums", remedy="use strict_order=True on CPUs only")
     if target != HOST:
@@ -55,6 +61,12 @@ def machine_named(target: str, where: Any, strict_order: bool = False) -> str:
 def strict_name(machine: str) -> str:
     """Return the name of the same CPU in strict order."""
     return machine if machine.endswith(STRICT) else machine + STRICT
+
+
+def machine_variant(machine: str, strict_order: bool, flush_denormals: bool) -> str:
+    """Return the name of the same CPU in strict order, or with denormal numbers as zeros."""
+    name = strict_name(machine) if strict_order else machine
+    return name + FLUSH if flush_denormals and not name.endswith(FLUSH) else name
 
 
 def is_device(machine: str) -> bool:

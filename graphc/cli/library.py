@@ -49,6 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--weights-beside", action="store_true", help="write the weights to a separate file, net.weights"
     )
+    group.add_argument(
+        "--flush-denormals", action="store_true", help="take denormal numbers for zeros, as filters reach in silence"
+    )
     group.add_argument("--threads", action="store_true", help="include a thread pool, which splits long calls")
     group.add_argument(
         "--realtime",
@@ -63,7 +66,7 @@ def is_requested(options: argparse.Namespace) -> bool:
     Raises UsageError if an option does not fit the kind of output.
     """
     library = options.emit is not None or Path(options.output).suffix[1:] in KINDS
-    own = ("emit", "entry", "name", "weights_beside", "threads", "realtime")
+    own = ("emit", "entry", "name", "weights_beside", "flush_denormals", "threads", "realtime")
     option = next(
         (name for name in (("native", "device", "opset", "golden") if library else own) if getattr(options, name)), None
     )
@@ -96,6 +99,7 @@ def write(options: argparse.Namespace, prepare: Callable[[], Prepared]) -> int:
         "weights": "beside" if options.weights_beside else "inside",
         "threads": options.threads,
         "strict_order": options.strict_order,
+        "flush_denormals": options.flush_denormals,
         "realtime": options.realtime,
     }
     model, examples = options.target, []

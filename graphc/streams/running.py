@@ -75,10 +75,12 @@ def _path(name: str) -> str:
 class Running:
     """A module of a tick with its states, compiled."""
 
-    def __init__(self, module: Any):
+    def __init__(self, module: Any, flush_denormals: bool = False):
         self.module = module
         """The module of a tick, for ``gc.export`` and ``gc.build_library``."""
-        self.compiled = compile(module)
+        self.flush_denormals = flush_denormals
+        """Whether ticks take denormal numbers for zeros."""
+        self.compiled = compile(module, flush_denormals=flush_denormals)
 
     @property
     def state(self) -> dict[str, np.ndarray]:

@@ -53,7 +53,7 @@ class StatefulStream(Running):
 
     def fresh(self) -> StatefulStream:
         """Return another stream of the same model, with the first states."""
-        return StatefulStream(self.copied())
+        return StatefulStream(self.copied(), self.flush_denormals)
 
     def __call__(self, *inputs: Any, **named: Any) -> Any:
         """Call the model once."""
@@ -61,7 +61,11 @@ class StatefulStream(Running):
 
 
 def stateful_stream(
-    model: Any, examples: Sequence[Any], keyword_examples: Mapping[str, Any], states: Mapping[str, str | int]
+    model: Any,
+    examples: Sequence[Any],
+    keyword_examples: Mapping[str, Any],
+    states: Mapping[str, str | int],
+    flush_denormals: bool = False,
 ) -> StatefulStream:
     """Make a stream of a model that takes states and returns them. Raise ArgumentError for names that it lacks."""
     if not isinstance(states, Mapping):
@@ -87,7 +91,7 @@ def stateful_stream(
                 f"{after.dtype.name}{list(after.shape)}",
                 remedy="name the output that holds the next state",
             )
-    return StatefulStream(StatefulStep(model, tensors, numbers))
+    return StatefulStream(StatefulStep(model, tensors, numbers), flush_denormals)
 
 
 def _tensor(name: str, value: Any) -> Tensor:

@@ -65,8 +65,8 @@ class Stream(Running, ChecksItself):
     A call takes the next samples of each input, a whole number of ticks, and returns the next samples of each output.
     """
 
-    def __init__(self, step: StreamStep, planned: Planned, model: Any):
-        super().__init__(step)
+    def __init__(self, step: StreamStep, planned: Planned, model: Any, flush_denormals: bool = False):
+        super().__init__(step, flush_denormals)
         self.model = model
         """The model of whole sequences."""
         self._planned = planned
@@ -98,7 +98,7 @@ class Stream(Running, ChecksItself):
 
     def fresh(self) -> Stream:
         """Return another stream of the same program, at the start of a sequence."""
-        return Stream(self.copied(), self._planned, self.model)
+        return Stream(self.copied(), self._planned, self.model, self.flush_denormals)
 
     def check(self, *sequences: Any, rtol: float | None = None, atol: float | None = None) -> Report:
         """Compare a new stream with the model on whole sequences, as far as both have results.
@@ -221,6 +221,7 @@ def stream(
     step: int | None = None,
     lookahead: int = 0,
     memory: int | None = None,
+    flush_denormals: bool = False,
     stateful: None = None,
     **keyword_examples: Any,
 ) -> Stream: ...
@@ -228,7 +229,11 @@ def stream(
 
 @overload
 def stream(
-    model: Any, *examples: Any, stateful: Mapping[str, str | int], **keyword_examples: Any
+    model: Any,
+    *examples: Any,
+    stateful: Mapping[str, str | int],
+    flush_denormals: bool = False,
+    **keyword_examples: Any,
 ) -> StatefulStream: ...
 
 
@@ -240,6 +245,7 @@ def stream(
     step: int | None = None,
     lookahead: int = 0,
     memory: int | None = None,
+    flush_denormals: bool = False,
     stateful: Mapping[str, str | int] | None = None,
     **keyword_examples: Any,
 ) -> Stream | StatefulStream:
@@ -256,6 +262,7 @@ def stream(
         step: samples of an input in a tick (default: the smallest number that fits).
         lookahead: largest number of samples of an output that may come later than in a causal model.
         memory: samples that an attention over all earlier ones keeps.
+        flush_denormals: take denormal numbers for zeros in ticks, as filters reach in silence; they may be slow.
         stateful: for a model that takes states and returns the next ones: the name or number of the output for each
             such input. The examples are the first states; a call is a tick, and no dimension of time is needed.
 
@@ -278,7 +285,7 @@ def stream(
             raise ArgumentError(
                 "a model that takes its states has no dimension of time", remedy="pass stateful without other arguments"
             )
-        return stateful_stream(model, examples, keyword_examples, stateful)
+        return stateful_stream(model, examples, keyword_examples, stateful, flush_denormals)
     step = None if step is None else _whole_number("step", step, 1)
     memory = None if memory is None else _whole_number("memory", memory, 1)
     lookahead = _whole_number("lookahead", lookahead, 0)
@@ -288,7 +295,7 @@ def stream(
     graph.assumptions = tuple(traced.assumptions.found.values())
     graph.bound = {a.value.node.attrs["path"]: a.tensor for a in traced.arguments}
     planned = make_plan(graph, _dimension(graph, dim), step, lookahead, memory)
-    return Stream(StreamStep(planned, traced.structure, graph.bound), planned, model)
+    return Stream(StreamStep(planned, traced.structure, graph.bound), planned, model, flush_denormals)
 
 
 def _named(

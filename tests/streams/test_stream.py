@@ -13,6 +13,7 @@ import pytest
 import graphc as gc
 from graphc import nn
 from graphc.base.errors import ArgumentError, StreamError
+from graphc.codegen.machine.target import target_named
 from graphc.streams.stream import Stream
 from tests.streams.cases import TIME, WAVE, Case, CausalConv
 from tests.streams.compare import expect_equal, part, run, whole
@@ -84,9 +85,9 @@ def test_another_streams_states_are_refused(case: Case):
 # ---- files and libraries
 
 
-def _loaded(stream: Stream, path: Path) -> Any:
+def _loaded(stream: Stream, path: Path, **options: Any) -> Any:
     """Return the model of a C library with a proof of its running time."""
-    files = {"path": path / "tick.so", "emit": ("so", "h", "py"), "realtime": True}
+    files = {"path": path / "tick.so", "emit": ("so", "h", "py"), "realtime": True, **options}
     library = gc.build_library(stream.module, *stream.examples(), **files)
     report = library.realtime["run"]
     assert report.outside == ()
@@ -113,6 +114,27 @@ def test_a_library_gives_the_numbers_tick_by_tick(name: str, tmp_path: Path):
     expect_equal(np.concatenate(results, stream.axes[0]), expected)
     model.call("reset_state", model.context)
     assert np.array_equal(np.array(model.run(*ticks[0])), results[0])
+
+
+def test_a_filter_that_decays_ends_in_zeros(tmp_path: Path):
+    if target_named("host").flush_mode is None:
+        pytest.skip("the control register of this processor is not known")
+
+    def forward(x: Any) -> Any:
+        return gc.scan(lambda y, s: (y * 0.5 + s, y * 0.5 + s), gc.zeros(1), x)[1]
+
+    pulse = np.zeros((192, 1), np.float32)
+    pulse[0] = 1
+    plain, flushed = (gc.stream(forward, gc.zeros(64, 1), dim=0, step=16, flush_denormals=f) for f in (False, True))
+    expected, found = plain(pulse).numpy(), flushed(pulse).numpy()
+    smallest = int(np.flatnonzero(expected >= np.finfo(np.float32).tiny)[-1])
+    assert np.array_equal(found[: smallest + 1], expected[: smallest + 1])
+    assert expected[smallest + 1] > 0
+    assert not found[smallest + 1 :].any()
+    assert not flushed.fresh()(pulse).numpy()[smallest + 1 :].any()
+    model = _loaded(flushed, tmp_path, flush_denormals=True)
+    ticks = [np.array(model.run(pulse[n : n + 16])) for n in range(0, 192, 16)]
+    assert np.array_equal(np.concatenate(ticks), found)
 
 
 @pytest.mark.parametrize("name", _COMPILED)

@@ -12,6 +12,7 @@ from graphc.codegen.llvm.emit import HOST, emit_kernel, non_temporal_name
 from graphc.codegen.llvm.module import Function, Item, LlvmModule, Parameter, text_of
 from graphc.codegen.llvm.sizes import SizeWriter, register_of
 from graphc.codegen.llvm.stamps import LEAD, Stamps
+from graphc.codegen.machine.denormals import FlushMode
 from graphc.codegen.machine.linkage import ENTRY
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.threads.execution import Execution
@@ -33,6 +34,10 @@ LOOK = "graphc_look"
 _SIGINT, _ONES, _HIGHS = 2, int("01" * 8, 16), int("80" * 8, 16)
 WORK = "graphc_work"
 """Name of the function that runs one chunk of a program: see graphc_pool_run."""
+
+
+FLUSHED = "graphc_flushed"
+"""Name of the function that runs a program, or a chunk of it, while denormal numbers are zeros."""
 
 
 def bound_storages(program: Program) -> list[Storage]:
@@ -213,6 +218,7 @@ class _EntryWriter:
         self.program = program
         self.line = target.line_bytes
         self.word_bits = target.word_bits
+        self.flush_mode = target.flush_mode if target.flushes else None
         self.polls = execution.polls
         self.dims = tuple(dims_of_program(program).values())
         """Dimensions whose sizes follow the addresses in the table."""
@@ -263,7 +269,17 @@ class _EntryWriter:
             main = [line for i, span in enumerate(spans) for line in self.call_span(i, span, arguments)]
         if shared:
             functions += [*(() if self.threads_in_table else (_THREADS,)), self.start(), _BARRIER]
-        return [*functions, _function(WORK if shared else ENTRY, parameters, main)]
+        name = WORK if shared else ENTRY
+        if self.flush_mode is None:
+            return [*functions, _function(name, parameters, main)]
+        return [*functions, _function(FLUSHED, parameters, main), self.flushing(name, parameters, self.flush_mode)]
+
+    def flushing(self, name: str, parameters: Sequence[Parameter], mode: FlushMode) -> Function:
+        """Return a function that calls FLUSHED with denormal numbers as zeros."""
+        for text in mode.declarations:
+            self.declare(text, text)
+        arguments = ", ".join(f"{kind.partition(' ')[0]} {register}" for kind, register in parameters)
+        return _function(name, parameters, [*mode.set_mode, f"  call void @{FLUSHED}({arguments})", *mode.restore_mode])
 
     def start(self) -> Function:
         """Return the entry of a program that threads share."""

@@ -14,9 +14,10 @@ from llvmlite import binding
 from graphc.base import processor
 from graphc.base.dtypes import DType
 from graphc.base.errors import CompileError
-from graphc.base.processor import STRICT
+from graphc.base.processor import FLUSH, STRICT
 from graphc.base.records import dataclass
 from graphc.codegen.machine.costs import DEFAULT, Costs
+from graphc.codegen.machine.denormals import FlushMode
 from graphc.codegen.machine.instruction import Instruction
 from graphc.codegen.machine.linkage import Linkage, is_bare, is_macos, is_wasm, is_windows
 from graphc.codegen.machine.roofline import Roofline
@@ -108,6 +109,8 @@ class Target:
     gpu: GpuFacts | None = field(default=None, repr=False)
     """Facts of the GPU, as ``cpu`` says; None for other machines."""
     costs: Costs = DEFAULT
+    flushes: bool = False
+    """Whether programs take denormal numbers for zeros while they run, see ``flush_mode``."""
 
     def lanes(self, dtype: DType) -> int:
         """Return the number of elements of ``dtype`` in a vector register."""
@@ -147,6 +150,12 @@ class Target:
         """Decoder of instructions in assembly; None if unknown."""
         family = _family(self.triple)
         return family.reader if family else None
+
+    @property
+    def flush_mode(self) -> FlushMode | None:
+        """Code that makes denormal numbers zeros; None if unknown."""
+        family = _family(self.triple)
+        return family.flush_mode if family else None
 
     @property
     def llvm_switches(self) -> tuple[str, ...]:
@@ -219,6 +228,8 @@ class Family:
     """Tile statements, for those with tiles."""
     reader: Reader | None = None
     """Decoder of instructions in assembly."""
+    flush_mode: FlushMode | None = None
+    """Code that makes denormal numbers zeros."""
     detection: Callable[[str, str], str] | None = None
     """Detection of features at run time, see ``Target.detection``."""
     linkage: Linkage | None = None
@@ -300,14 +311,27 @@ def in_strict_order(target: Target) -> Target:
     return replace(target, tile_rows=0, costs=costs)
 
 
+def flushing(target: Target) -> Target:
+    """Return the same machine, with programs that take denormal numbers for zeros. Raise CompileError for machines
+    whose control register is not known."""
+    if target.flush_mode is None:
+        raise CompileError(
+            f"no code for {architecture(target)} flushes denormal numbers",
+            remedy="leave out flush_denormals, or build for x86-64 or aarch64",
+        )
+    return replace(target, flushes=True)
+
+
 @cache
 def target_named(name: str) -> Target:
     """Return ``host``, or one of ``named_targets``: ``sse2``, ``avx2``, ``avx512`` (x86-64), the same after
     ``windows-``, ``macos-avx2``, ``neon``, ``neon-dotprod``, ``neon-i8mm``, ``macos-neon`` (aarch64), ``rv64gc``,
     ``rv64gcv`` (riscv64), ``wasm``, ``wasm-relaxed``, ``wasm-scalar`` (WebAssembly), ``cortex-m4``, ``cortex-m7``,
-    ``cortex-m55`` (thumb), ``rv32imc`` or ``rv32imfc`` (riscv32). The suffix STRICT puts it in strict order. Raises
-    CompileError for other names."""
+    ``cortex-m55`` (thumb), ``rv32imc`` or ``rv32imfc`` (riscv32). The suffix STRICT puts it in strict order,
+    FLUSH makes denormal numbers zeros. Raises CompileError for other names."""
     initialize()
+    if name.endswith(FLUSH):
+        return flushing(target_named(name.removesuffix(FLUSH)))
     if name.endswith(STRICT):
         return in_strict_order(target_named(name.removesuffix(STRICT)))
     if name == "host":

@@ -7,12 +7,23 @@ from graphc.codegen.machine.aarch64.detection import emit_detection
 from graphc.codegen.machine.aarch64.instructions import INSTRUCTIONS
 from graphc.codegen.machine.aarch64.linkage import LINKAGE
 from graphc.codegen.machine.aarch64.steps import READER
+from graphc.codegen.machine.denormals import FlushMode
 from graphc.codegen.machine.linkage import is_macos
 from graphc.codegen.machine.target import Family, Target, Waits
 
 _TRIPLE, _CPU = "aarch64-unknown-linux-gnu", "neoverse-n1"
 _MACOS, _MAC = "aarch64-apple-macosx11.0.0", "apple-m1"
 """The first macOS for Apple's own processors, and the first of these."""
+_FLUSH = FlushMode(
+    declarations=("declare i64 @llvm.aarch64.get.fpcr()", "declare void @llvm.aarch64.set.fpcr(i64)"),
+    # Bit 24 of FPCR (FZ) is for operands and results.
+    set_mode=(
+        "  %mode = call i64 @llvm.aarch64.get.fpcr()",
+        f"  %flush = or i64 %mode, {1 << 24}",
+        "  call void @llvm.aarch64.set.fpcr(i64 %flush)",
+    ),
+    restore_mode=("  call void @llvm.aarch64.set.fpcr(i64 %mode)",),
+)
 
 
 def describe(triple: str, cpu: str, features: str) -> Target:
@@ -43,5 +54,6 @@ FAMILY = Family(
     instructions=INSTRUCTIONS,
     linkage=LINKAGE,
     reader=READER,
+    flush_mode=_FLUSH,
     detection=emit_detection,
 )

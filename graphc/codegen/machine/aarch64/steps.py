@@ -46,7 +46,7 @@ class Aarch64(LineReader):
 
     def step(self, line: Line, labels: frozenset[str]) -> InstructionEffects:
         name, operands = line.mnemonic, line.operands
-        if name in _SYSTEM:
+        if name in _SYSTEM and operands[:1] != ("FPCR",):
             return InstructionEffects(kind="system")
         if _LOCK.match(name):
             return InstructionEffects(kind="lock")

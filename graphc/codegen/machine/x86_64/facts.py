@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from graphc.base.processor import LEVELS
+from graphc.codegen.machine.denormals import FlushMode
 from graphc.codegen.machine.linkage import is_macos, is_windows
 from graphc.codegen.machine.target import Family, Target, Waits
 from graphc.codegen.machine.tiles import SIDE
@@ -22,6 +23,20 @@ _TRIPLES = {"": "x86_64-unknown-linux-gnu", "windows-": "x86_64-pc-windows-msvc"
 """Triples by the prefix of the names of their targets."""
 _MACOS = "x86_64-apple-macosx11.0.0"
 
+_FLUSH = FlushMode(
+    declarations=("declare void @llvm.x86.sse.stmxcsr(ptr)", "declare void @llvm.x86.sse.ldmxcsr(ptr)"),
+    # Bits of MXCSR: 15 flushes results, 6 takes operands for zeros.
+    set_mode=(
+        "  %mode.p = alloca i32, align 4",
+        "  %flush.p = alloca i32, align 4",
+        "  call void @llvm.x86.sse.stmxcsr(ptr %mode.p)",
+        "  %mode = load i32, ptr %mode.p, align 4",
+        f"  %flush = or i32 %mode, {1 << 15 | 1 << 6}",
+        "  store i32 %flush, ptr %flush.p, align 4",
+        "  call void @llvm.x86.sse.ldmxcsr(ptr %flush.p)",
+    ),
+    restore_mode=("  call void @llvm.x86.sse.ldmxcsr(ptr %mode.p)",),
+)
 _LEVELS: tuple[tuple[frozenset[str], dict[str, Any]], ...] = (
     (
         frozenset({"+avx512f", "+avx512vl"}),
@@ -71,6 +86,7 @@ FAMILY = Family(
     instructions=INSTRUCTIONS,
     linkage=LINKAGE,
     reader=READER,
+    flush_mode=_FLUSH,
     tiles=TILES,
     detection=emit_detection,
     windows_functions=FUNCTIONS,

@@ -66,8 +66,10 @@ _SYSTEM = frozenset(
 )
 _STOPS = frozenset({"ud2", "ud1"})
 _COMPARES = re.compile(r"^v?(u?comis[sd]|ptest|testp[sd])$|^k(or)?test[bwdq]$")
-_ONLY_READ = re.compile(r"^(cmp|test)[bwlq]$|^bt[wlq]?$|^prefetch\w*$|^nop[wlq]?$|^[sml]fence$")
-_NO_FLAGS = re.compile(r"^(mov|lea|push|pop|set|cmov|nop|prefetch|not|bswap|rorx|s[ah][lr]x|mulx|pext|pdep|[slm]fence)")
+_ONLY_READ = re.compile(r"^(cmp|test)[bwlq]$|^bt[wlq]?$|^prefetch\w*$|^nop[wlq]?$|^[sml]fence$|^v?ldmxcsr$")
+_NO_FLAGS = re.compile(
+    r"^(mov|lea|push|pop|set|cmov|nop|prefetch|not|bswap|rorx|s[ah][lr]x|mulx|pext|pdep|[slm]fence|v?(ld|st)mxcsr)"
+)
 _IMPLICIT = re.compile(r"^(i?mul|i?div)[bwlq]$")
 _OWN = re.compile(
     r"^(add|sub|adc|sbb|and|or|xor|not|neg|sh[lr]|sa[lr]|ro[lr]|rc[lr]|imul|lea|bswap|bs[fr]|lzcnt|tzcnt|popcnt|andn|"
@@ -123,6 +125,8 @@ def _plain(name: str, operands: tuple[str, ...]) -> InstructionEffects:
     if name in ("pushq", "popq"):
         return _push(operands[0]) if name == "pushq" else _pop(operands[0])
     if _VECTOR.search(" ".join(operands)) or name.startswith(("k", "vzero")) or _COMPARES.match(name):
+        return _vector(name, operands)
+    if name in ("stmxcsr", "vstmxcsr"):
         return _vector(name, operands)
     if name.startswith("rep "):
         return InstructionEffects(unknown=("rcx", "rsi", "rdi"), stores_somewhere=True)

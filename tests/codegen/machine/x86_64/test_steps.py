@@ -32,6 +32,7 @@ def step(text: str) -> InstructionEffects:
         ("lock xaddl %eax, (%rdi)", "lock", ""),
         ("xchgq %rax, (%rdi)", "lock", ""),
         ("vaddps %ymm0, %ymm1, %ymm2", "plain", ""),
+        ("vldmxcsr 4(%rsp)", "plain", ""),
     ],
 )
 def test_instructions_say_where_they_go(text: str, kind: str, target: str):

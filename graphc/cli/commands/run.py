@@ -103,6 +103,11 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         ".raw (f32)",
     )
     parser.add_argument(
+        "--per-channel",
+        action="store_true",
+        help="with --stream: run the model on each channel of the file by itself (default: on all of them together)",
+    )
+    parser.add_argument(
         "--print-top",
         type=arguments.count,
         metavar="K",

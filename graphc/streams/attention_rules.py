@@ -11,18 +11,19 @@ import numpy as np
 from graphc.ir.graph.graph import Graph, Node, Value, input_class
 from graphc.ir.op import Trait
 from graphc.ops import dispatch
-from graphc.streams import basic_rules
+from graphc.streams import basic_rules, linear_attention
 from graphc.streams.basic_rules import run_op
-from graphc.streams.plan import Plan, apply, constant
+from graphc.streams.plan import Mask, Plan, apply, constant
 from graphc.streams.positions import numbers
-from graphc.streams.signal import Signal, resized
+from graphc.streams.signal import Factors, Signal, resized
 
 _LARGEST_SHOWN = -1e4
 """A score at most this large counts as hidden: its exponential beside that of a usual score is 0."""
 _PROBES = (0.37, -1.9, 2.6)
 """Numbers in place of those that a hidden column meets, to see that they do not matter."""
-_MASKING = {"where": True, "add": False, "sub": False}
-"""Ops that hide samples from each other: whether a condition selects them; else minus infinity is added."""
+_MASKING = {"where": True, "add": False, "sub": False, "mul": None}
+"""Ops that hide samples from each other: whether a condition selects them; else minus infinity is added. None: they are
+multiplied by 0."""
 _MASK_LENGTH = 512
 """Length of a sequence at which masks are looked at; those that see farther back count as unbounded."""
 
@@ -48,35 +49,37 @@ def is_positional(value: Value, known: dict[Value, bool]) -> bool:
     return known[value]
 
 
-def masks_of(plan: Plan, graph: Graph) -> dict[Node, tuple[int, Value, bool]]:
+def masks_of(plan: Plan, graph: Graph) -> dict[Node, Mask]:
     """Return the nodes that hide samples from each other: index of the mask among the operands, the mask, and whether
-    its true elements are the hidden ones."""
+    its true elements are the hidden ones; None for a factor, whose zeros hide."""
     known: dict[Value, bool] = {}
     found = {}
     for node in graph.nodes():
-        selects = _MASKING.get(node.op.name)
-        if selects is None or all(is_positional(v, known) for v in node.operands):
+        if node.op.name not in _MASKING or all(is_positional(v, known) for v in node.operands):
             continue
         for index, value in enumerate(node.operands):
             if is_positional(value, known) and len(plan.axes(value)) == 2:
+                selects = _MASKING[node.op.name]
                 hides = selects and is_positional(node.operands[1], known)
                 found[node] = index, value, hides
     return found
 
 
-def hidden_pairs(plan: Plan, mask: Value, hides: bool, length: int) -> np.ndarray:
+def hidden_pairs(plan: Plan, mask: Value, hides: bool | None, length: int) -> np.ndarray:
     """Return which samples (columns) each sample (row) does not see."""
     return np.all(_hidden(plan, mask, hides, length), axis=0)
 
 
-def _hidden(plan: Plan, mask: Value, hides: bool, length: int) -> np.ndarray:
+def _hidden(plan: Plan, mask: Value, hides: bool | None, length: int) -> np.ndarray:
     """Return hidden pairs for each head."""
     array = numbers(plan, mask, length)
     array = array.reshape(-1, *array.shape[-2:])
-    return (array if hides else ~array) if array.dtype == np.bool_ else array <= _LARGEST_SHOWN
+    if array.dtype == np.bool_:
+        return array if hides else ~array
+    return array == 0 if hides is None else array <= _LARGEST_SHOWN
 
 
-def _sees_nothing(plan: Plan, mask: tuple[int, Value, bool]) -> bool:
+def _sees_nothing(plan: Plan, mask: Mask) -> bool:
     """Check whether a mask hides all samples from some sample."""
     return bool(_hidden(plan, mask[1], mask[2], plan.bounded(64)).all(axis=-1).any())
 
@@ -112,13 +115,23 @@ def pairs(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal]:
     a, b = plan.aligned(node, [a, b])
     if a.block != b.block or (not attrs["transpose_b"] and b.axis != b.rank - 1):
         raise plan.unsupported(node, "a product of all pairs of samples")
-    count = plan.window(node, a.block)
-    kept = plan.history(node, plan.cleared(node, b, 0), count - b.block)
-    slot = plan.add(lambda x, y: (dispatch.apply(node.op, (x, y), attrs),), (a.slot, kept))[0]
+    count, factors = plan.window(a.block), None
+    if plan.back is None and plan.longest is None:
+        factors = Factors(a, b, attrs)
+        refusal = plan.error(
+            node,
+            f"{plan.where(node)} sees all earlier samples, which need memory without end",
+            "pass memory=N to keep N samples, or use a mask with a window",
+        )
+        slot = plan.refuse(refusal)
+    else:
+        kept = plan.history(node, plan.cleared(node, b, 0), count - b.block)
+        slot = plan.add(lambda x, y: (dispatch.apply(node.op, (x, y), attrs),), (a.slot, kept))[0]
     rank = len(node.results[0].shape)
     shape = (*(plan.size(n) for n in node.results[0].shape[:-2]), a.block, count)
     least = max(a.least, b.least)
-    return [Signal(node.results[0], slot, shape, rank - 2, a.block, a.delay, None, least, columns=rank - 1)]
+    pair = Signal(node.results[0], slot, shape, rank - 2, a.block, a.delay, None, least, columns=rank - 1)
+    return [replace(pair, factors=factors)]
 
 
 def weighted(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal]:
@@ -127,6 +140,8 @@ def weighted(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal]:
     attrs = plan.attrs(node)
     if weights.hidden != 0 or attrs["transpose_a"] or attrs["transpose_b"] or values.axis != values.rank - 2:
         raise plan.whole(node, "it adds products of all samples")
+    if weights.factors is not None and weights.factors.decay is not None:
+        return [linear_attention.weighted(plan, node, weights, values)]
     values = plan.delayed(node, values, weights.delay)
     kept = plan.history(node, plan.cleared(node, values, 0), weights.shape[-1] - values.block)
     slot = plan.add(lambda x, y: (dispatch.apply(node.op, (x, y), attrs),), (weights.slot, kept))[0]
@@ -175,11 +190,31 @@ def elementwise(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signa
             columns=rank - 1,
             least=least,
             hidden=hidden,
+            factors=_factors(plan, node, signals, numbers_of, mask if hidden == 0 else None),
         )
     ]
 
 
-def masks_of_node(plan: Plan, node: Node) -> tuple[int, Value, bool] | None:
+def _factors(
+    plan: Plan,
+    node: Node,
+    signals: Sequence[Signal],
+    pairs: Sequence[Signal],
+    mask: Mask | None,
+) -> Factors | None:
+    """Return what the result of an op on pairs is a product of, as long as it is linear in it."""
+    factors = pairs[0].factors
+    if factors is None or len(pairs) > 1:
+        return None
+    if mask is None:
+        return linear_attention.scaled(plan, node, signals, pairs[0])
+    if factors.decay is not None:
+        return None
+    decay = linear_attention.decay_of(plan, mask[1], plan.bounded(2 * _MASK_LENGTH), mask[2])
+    return None if decay is None else replace(factors, decay=decay)
+
+
+def masks_of_node(plan: Plan, node: Node) -> Mask | None:
     """Return the mask among the operands of a node, if it hides any pair."""
     found = plan.masks.get(node)
     if found is None or not hidden_pairs(plan, found[1], found[2], plan.bounded(64)).any():
@@ -207,15 +242,15 @@ def _tile(plan: Plan, node: Node, signal: Signal, like: Signal, mask: Any) -> Si
             return (constant(tile),)
         number = apply("add", (constant(distance), first), {})
         exists = apply("ge", (number, constant(np.asarray(0, np.int64))), {})
-        filler = np.asarray(mask[2] if tile.dtype == np.bool_ else -np.inf, tile.dtype)
+        filler = np.asarray(mask[2] if tile.dtype == np.bool_ else 0 if mask[2] is None else -np.inf, tile.dtype)
         return (apply("where", (exists, constant(tile), constant(filler)), {}),)
 
     return replace(signal, slot=plan.add(run, (start,))[0], shape=tile.shape, constant=None)
 
 
-def _hidden_by_mask(node: Node, signals: Sequence[Signal], mask: tuple[int, Value, bool]) -> float | None:
+def _hidden_by_mask(node: Node, signals: Sequence[Signal], mask: Mask) -> float | None:
     if not _MASKING[node.op.name]:
-        return -np.inf
+        return 0.0 if mask[2] is None else -np.inf
     filler = signals[1 if mask[2] else 2]
     return (
         None if filler.constant is None or filler.constant.size != 1 else _counted(float(filler.constant.reshape(())))
@@ -250,9 +285,11 @@ def reduction(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal]
     neutral = {"max": -np.inf, "sum": 0.0}.get(node.op.name)
     if [*axes] != [signal.columns] or signal.hidden != neutral:
         raise plan.whole(node, f"it is a {node.op.name} over all samples")
+    if neutral == 0 and signal.factors is not None and signal.factors.decay is not None:
+        return [linear_attention.summed(plan, node, signal)]
     slot = run_op(plan, node, signals, attrs)[0]
     shape = resized([plan.size(n) for n in node.results[0].shape], signal.rank - 2, signal.block)
-    facts = {"columns": None, "hidden": None}
+    facts = {"columns": None, "hidden": None, "factors": None}
     return [replace(signal, value=node.results[0], slot=slot, shape=shape, axis=signal.rank - 2, **facts)]
 
 

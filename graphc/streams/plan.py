@@ -19,6 +19,8 @@ from graphc.ops import dispatch
 from graphc.streams.signal import Signal, of_axis, resized
 
 Tensors = Sequence[Any]
+Mask = tuple[int, Value, bool | None]
+"""A mask among the operands of a node: see ``masks_of``."""
 LONG = 1 << 24
 """A length beyond the reach of any op."""
 _RING_COST = 32
@@ -75,7 +77,7 @@ class Plan:
         """A long sequence, at which sizes of the graph are compared."""
         self.ticks = ticks
         """Its number of ticks."""
-        self.masks: Mapping[Node, tuple[int, Value, bool]] = {}
+        self.masks: Mapping[Node, Mask] = {}
         """Nodes that hide samples from each other, see ``masks_of``."""
         self.back: int | None = 0
         """How many samples before it a sample sees at most in an attention; None for all of them."""
@@ -137,17 +139,11 @@ class Plan:
             size *= 2
         return size
 
-    def window(self, node: Node, block: int) -> int:
+    def window(self, block: int) -> int:
         """Return how many samples an attention keeps, those of a tick included."""
         if self.back is not None:
             return self.back + block
-        if self.longest is None:
-            raise self.error(
-                node,
-                f"{self.where(node)} sees all earlier samples, which need memory without end",
-                "pass memory=N to keep N samples, or use a mask with a window",
-            )
-        return max(self.longest, block)
+        return max(self.longest or 0, block)
 
     def late(self, signal: Signal) -> int:
         """Return how many samples of a sequence the stream has not computed when the last input has come."""

@@ -14,6 +14,36 @@ from graphc.ir.graph.graph import Node, Value
 
 
 @dataclass(frozen=True)
+class Decay:
+    """Weights of earlier samples: ``first * ratio^distance``, one or an array of both for the dimensions before."""
+
+    first: np.ndarray
+    ratio: np.ndarray
+
+    def powers(self, start: int, count: int, step: int = 1) -> np.ndarray:
+        """Return ``ratio`` to the powers ``start``, ``start + step`` ..., in a new last dimension."""
+        return self.ratio[..., None] ** (start + step * np.arange(count))
+
+    def tile(self, count: int) -> np.ndarray:
+        """Return the weights [..., count, count] of columns for rows of the same samples; those of later ones are 0."""
+        distance = np.subtract.outer(np.arange(count), np.arange(count))
+        weights = self.first[..., None, None] * self.ratio[..., None, None] ** np.maximum(distance, 0)
+        return np.where(distance >= 0, weights, 0)
+
+
+@dataclass(frozen=True)
+class Factors:
+    """What a value of pairs of samples is a product of."""
+
+    rows: Signal
+    columns: Signal
+    attrs: dict[str, bool]
+    """Attributes of the product."""
+    decay: Decay | None = None
+    """Weights that the pairs are multiplied with."""
+
+
+@dataclass(frozen=True)
 class Signal:
     """A value in a stream.
 
@@ -47,6 +77,8 @@ class Signal:
     """Second dimension of time, of the samples that a row of an attention looks at: the last ones up to its tick."""
     hidden: float | None = None
     """What columns contain that a row must not see: 0, minus infinity, or None where they contain numbers."""
+    factors: Factors | None = field(default=None, compare=False)
+    """For pairs with all earlier samples: what they are a product of, as long as they are linear in it."""
     positional: bool = False
     """Whether the elements depend on their positions only."""
     constant: np.ndarray | None = field(default=None, compare=False)

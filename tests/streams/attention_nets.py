@@ -116,6 +116,42 @@ def linear_attention() -> Case:
 
 
 @net
+def linear_attention_by_products() -> Case:
+    """Products of all pairs of samples, of which a state sums the earlier ones."""
+
+    return Case(_attention(None, lambda scores, seen: scores * 0.3 * seen), FRAMES)
+
+
+@net
+def normalized_linear_attention() -> Case:
+    """Late samples, weights divided by their sum."""
+
+    def forward(self: Any, x: Any) -> Any:
+        q, k, v = self.inner(self.conv(x.transpose(1, 2)).transpose(1, 2)).chunk(3, -1)
+        q, k = F.elu(q) + 1, (F.elu(k) + 1).transpose(1, 2).contiguous()
+        weights = (q @ k).tril()
+        return (weights @ v) / (weights.sum(-1, keepdim=True) + 0.1)
+
+    return Case(Lambda(forward, conv=nn.Conv1d(4, 4, 3), inner=nn.Linear(4, 12)), FRAMES)
+
+
+@net
+def retention() -> Case:
+    """Weights that decay with the distance, in each head by another factor."""
+
+    def forward(self: Any, x: Any) -> Any:
+        batch, time, _ = x.shape
+        q, k, v = (p.reshape(batch, time, 2, 2).transpose(1, 2) for p in self.inner(x).chunk(3, -1))
+        distance = (gc.arange(time).unsqueeze(1) - gc.arange(time).unsqueeze(0)).to(gc.float32)
+        decay = gc.where(distance >= 0, self.ratio.reshape(2, 1, 1) ** distance.clamp(min=0), 0.0)
+        y = (q @ k.transpose(-1, -2) * decay / 1.5) @ v
+        return self.out(y.transpose(1, 2).reshape(batch, time, 4))
+
+    modules = {"inner": nn.Linear(4, 12), "out": nn.Linear(4, 4), "ratio": nn.Buffer(gc.tensor([0.97, 0.995]))}
+    return Case(Lambda(forward, **modules), FRAMES)
+
+
+@net
 def learned_positions() -> Case:
     model = Lambda(lambda self, x: x + self.table(gc.arange(x.shape[1])), table=nn.Embedding(512, 4))
     return Case(model, FRAMES)

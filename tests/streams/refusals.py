@@ -311,6 +311,11 @@ def _see_long_chunk(length: Any) -> Any:
     return (columns <= rows) & (columns // 700 == rows // 700)
 
 
+def _one_over_distance(length: Any) -> Any:
+    rows, columns = _rows(length)
+    return gc.where(columns <= rows, 1 / (1.0 + rows - columns), 0.0)
+
+
 def _weights(x: Any) -> Any:
     return (x @ x.transpose(1, 2)).masked_fill(~causal_mask(x.shape[1]), -1e9).softmax(-1)
 
@@ -333,6 +338,19 @@ refused(
     memory=64,
 )
 refused("attention to everything before", attention(causal_mask), "memory=N", "all earlier samples", shapes=FRAMES)
+refused(
+    "squares of scores",
+    of(lambda x: (x @ x.transpose(1, 2)).square().tril() @ x),
+    "all earlier samples",
+    shapes=FRAMES,
+)
+refused(
+    "weights that fall with the distance",
+    of(lambda x: (x @ x.transpose(1, 2) * _one_over_distance(x.shape[1])) @ x),
+    "all earlier samples",
+    shapes=FRAMES,
+)
+refused("products of all pairs", of(lambda x: (x @ x.transpose(1, 2)) @ x), f"matmul {WHOLE}", shapes=FRAMES)
 refused("hidden samples that count", attention(causal_mask, -3.0), WHOLE, shapes=FRAMES, memory=64)
 refused(
     "attention without a mask",

@@ -83,6 +83,43 @@ def _running_mean(rng: random.Random) -> Layer:
     return lambda x: x.cumsum(-1) / (graphc.arange(x.shape[-1]) + 1.0)
 
 
+def _spectrum(rng: random.Random) -> Layer:
+    """Return frames that overlap, their spectra with a phase each, and the sum of their inverses."""
+    count = rng.choice((4, 6, 8))
+    options: dict[str, Any] = {"hop_length": rng.randint(1, count), "center": rng.random() < 0.5}
+    options["window"] = graphc.hamming_window(count)
+    mode = rng.choice(("reflect", "constant", "replicate"))
+
+    def forward(x: Any) -> Any:
+        spectra = graphc.stft(x.reshape(_CHANNELS, x.shape[-1]), count, pad_mode=mode, return_complex=True, **options)
+        y = graphc.istft(spectra * (0.8 + 0.6j), count, **options)
+        return y.reshape(1, _CHANNELS, y.shape[-1])
+
+    return forward
+
+
+def _sorted(rng: random.Random) -> Layer:
+    kept = rng.random() < 0.5
+    return lambda x: x.sort(1)[0] if kept else graphc.zeros_like(x).scatter(1, x.topk(1, 1)[1], 1.0) * x
+
+
+def _extended(rng: random.Random) -> Layer:
+    pads, mode = (rng.randint(0, 4), rng.randint(0, 2)), rng.choice(("reflect", "replicate"))
+    return lambda x: F.pad(x, pads, mode=mode)
+
+
+def _attention(rng: random.Random) -> Layer:
+    ratio = rng.choice((1.0, 0.98))
+
+    def forward(x: Any) -> Any:
+        y, time = x.transpose(1, 2), graphc.arange(x.shape[-1])
+        distance = (time.unsqueeze(1) - time.unsqueeze(0)).to(graphc.float32)
+        weights = y @ x * graphc.where(distance >= 0, ratio ** distance.clamp(min=0), 0.0)
+        return (weights @ y).transpose(1, 2) / 16
+
+    return forward
+
+
 def _cropped(layer: Layer, first: int, last: int) -> Layer:
     """Return a layer without some of its first and last results."""
 
@@ -117,6 +154,10 @@ _LAYERS = (
     _recurrent,
     _running_mean,
     _residual,
+    _spectrum,
+    _sorted,
+    _extended,
+    _attention,
 )
 
 

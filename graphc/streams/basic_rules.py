@@ -11,7 +11,7 @@ from graphc.ir.graph.graph import Node
 from graphc.ops import dispatch
 from graphc.ops.effects.check import limits_of
 from graphc.streams.plan import Plan
-from graphc.streams.signal import Signal, of_axis
+from graphc.streams.signal import Signal, of_axis, resized
 
 Rule = Callable[[Plan, Node, Sequence[Signal]], list[Signal]]
 
@@ -65,14 +65,16 @@ def each_sample(
     moving = next(s for s in signals if s.axis is not None)
     least = max(s.least for s in signals if s.axis is not None)
     slots = run_op(plan, node, signals, attrs)
-    prefixes = prefix_of(plan, node, signals, attrs if known is None else known(-moving.delay), moving.delay)
+    shapes = [resized([plan.size(n) for n in v.shape], axis, moving.block * moving.rows) for v in node.results]
+    if plan.runs(signals):
+        prefixes = prefix_of(plan, node, signals, attrs if known is None else known(-moving.delay), moving.delay)
+    else:
+        prefixes = [np.zeros(resized(s, axis, moving.known)) if moving.known else None for s in shapes]
     found = []
-    for index, (slot, value) in enumerate(zip(slots, node.results, strict=True)):
-        shape = [plan.size(n) for n in value.shape]
-        shape[axis] = moving.block * moving.rows
+    for index, slot in enumerate(slots):
         common = {"axis": axis, "block": moving.block, "delay": moving.delay, "prefix": prefixes[index], "least": least}
         common["rows"] = moving.rows
-        found.append(plan.result(node, slot, index, shape=tuple(shape), **common, **facts))
+        found.append(plan.result(node, slot, index, shape=shapes[index], **common, **facts))
     return found
 
 

@@ -233,12 +233,14 @@ def _check_rows(plan: Plan, node: Node, signals: Sequence[Signal], rule: Rule) -
 
 
 def _keeps_time(plan: Plan, node: Node, signal: Signal, rule: Rule) -> bool:
-    """Check whether a slice or concatenation goes along other dimensions than time."""
+    """Check whether a slice, padding or concatenation goes along other dimensions than time."""
     attrs, axis = plan.attrs(node), signal.axis
     if axis is None:
         return False
     if rule is view_rules.concat:
         return attrs["axis"] % signal.rank != axis
+    if rule is view_rules.pad_rule:
+        return not any(attrs[n][axis] for n in ("low", "high", "interior"))
     whole = 0, plan.size(signal.value.shape[axis]), 1
     return rule is view_rules.slice_rule and tuple(attrs[n][axis] for n in ("starts", "stops", "steps")) == whole
 

@@ -82,9 +82,18 @@ def pattern_of(plan: Plan, value: Value, axis: int, still: bool = False, of: Seq
         turns = -(-begin // period)
         first = rows[turns * period : (turns + 1) * period] - turns * shift
         pattern = Pattern(period, shift, first, rows[:begin], _tail(rows, period, shift, half))
-        same = np.array_equal(rows[:half], more[:half]) and _tail(more, period, shift, half) == pattern.tail
+        same = np.array_equal(rows[:half], more[:half]) and _has_tail(plan, (value, *of), axis, pattern)
         return pattern if same else None
     return None
+
+
+def _has_tail(plan: Plan, values: Sequence[Value], axis: int, pattern: Pattern) -> bool:
+    """Check whether longer sequences end like a pattern does, and all that are a multiple of its shift alike."""
+    shift = max(1, int(pattern.shift))
+    length = plan.sizes[plan.dimension] // shift * shift
+    rows, more = (np.moveaxis(_read(plan, values, n), axis, 0) for n in (length, 2 * length))
+    tails = {_tail(x, pattern.period, pattern.shift, len(rows) // 2) for x in (rows, more)}
+    return len(tails) == 1 and (length < plan.sizes[plan.dimension] or tails == {pattern.tail})
 
 
 def _read(plan: Plan, values: Sequence[Value], length: int) -> np.ndarray:

@@ -65,9 +65,8 @@ def offsets_of(plan: Plan, x: Signal, indices: Signal) -> Offsets | None:
         steps.append(np.ones((), np.int64) if factor is None else numbers(plan, factor, length))
     if any(s.size != 1 for s in steps):
         return None
-    (row, within), (row_step, step) = (
-        _split(*pair, width, *samples) for pair in ([_first(s, axis) for s in sums], [s.reshape(()) for s in steps])
-    )
+    row, within = _split(_first(sums[0], axis), _first(sums[1], axis), width, samples)
+    row_step, step = _split(steps[0].reshape(()), steps[1].reshape(()), width, samples)
     offsets = Offsets(width, row, within, number, int(row_step), int(step))
     if any(not np.array_equal(offsets.at(n, axis), s) for n, s in zip(samples, sums, strict=True)):
         return None
@@ -79,8 +78,9 @@ def _first(array: np.ndarray, axis: int) -> np.ndarray:
     return np.take(array, [0], axis)
 
 
-def _split(first: np.ndarray, second: np.ndarray, width: int, length: int, longer: int) -> tuple[Any, Any]:
+def _split(first: np.ndarray, second: np.ndarray, width: int, lengths: Sequence[int]) -> tuple[Any, Any]:
     """Return factors ``a`` and ``b`` with which numbers are ``a * length * width + b``, from those at two lengths."""
+    length, longer = lengths
     row = (second - first) // (width * (longer - length))
     return row, first - row * width * length
 

@@ -19,7 +19,7 @@ from graphc.streams.signal import Signal, resized
 def within_tables(graph: Graph, dimension: Dimension) -> tuple[Graph, Dimension]:
     """Return a graph for lengths at which no table has ended, and its dimension of time: sizes such as ``min(time,
     512)`` are simplified there. Without tables, these are the graph and dimension themselves."""
-    size = limits(graph.assumptions, graph.dims).get(dimension.name)
+    size: Any = limits(graph.assumptions, graph.dims).get(dimension.name)
     (found,) = dimensions([size]).values() or (dimension,)
     if found.high == dimension.high or size != size_of(found):
         return graph, dimension

@@ -9,10 +9,10 @@ from graphc.base.errors import CompileError
 from graphc.base.progress import counted
 from graphc.base.sizes.size import bounds, is_size
 from graphc.codegen.llvm.emit import HOST, emit_kernel, non_temporal_name
+from graphc.codegen.llvm.flush import FLUSHED, flushing
 from graphc.codegen.llvm.module import Function, Item, LlvmModule, Parameter, text_of
 from graphc.codegen.llvm.sizes import SizeWriter, register_of
 from graphc.codegen.llvm.stamps import LEAD, Stamps
-from graphc.codegen.machine.denormals import FlushMode
 from graphc.codegen.machine.linkage import ENTRY
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.threads.execution import Execution
@@ -34,10 +34,6 @@ LOOK = "graphc_look"
 _SIGINT, _ONES, _HIGHS = 2, int("01" * 8, 16), int("80" * 8, 16)
 WORK = "graphc_work"
 """Name of the function that runs one chunk of a program: see graphc_pool_run."""
-
-
-FLUSHED = "graphc_flushed"
-"""Name of the function that runs a program, or a chunk of it, while denormal numbers are zeros."""
 
 
 def bound_storages(program: Program) -> list[Storage]:
@@ -272,14 +268,10 @@ class _EntryWriter:
         name = WORK if shared else ENTRY
         if self.flush_mode is None:
             return [*functions, _function(name, parameters, main)]
-        return [*functions, _function(FLUSHED, parameters, main), self.flushing(name, parameters, self.flush_mode)]
-
-    def flushing(self, name: str, parameters: Sequence[Parameter], mode: FlushMode) -> Function:
-        """Return a function that calls FLUSHED with denormal numbers as zeros."""
-        for text in mode.declarations:
+        for text in self.flush_mode.declarations:
             self.declare(text, text)
-        arguments = ", ".join(f"{kind.partition(' ')[0]} {register}" for kind, register in parameters)
-        return _function(name, parameters, [*mode.set_mode, f"  call void @{FLUSHED}({arguments})", *mode.restore_mode])
+        outer = flushing(name, parameters, self.flush_mode, local=name != ENTRY)
+        return [*functions, _function(FLUSHED, parameters, main), outer]
 
     def start(self) -> Function:
         """Return the entry of a program that threads share."""

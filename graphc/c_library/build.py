@@ -117,8 +117,7 @@ def build_library(
         threads: include a pool of worker threads; ``NAME_set_threads`` chooses how many share a call.
         realtime: prove the absence of allocations, locks and system calls for each entry, and report its costs.
         target: a target, or several of one architecture, of which ``init`` takes the first that fits: ``avx2,sse2``.
-        strict_order, precision, passes, dims: as for ``export``.
-        flush_denormals: as for ``compile``; each call of an entry restores the mode of the caller.
+        strict_order, precision, passes, dims: as for ``export``; ``flush_denormals`` as for ``compile``.
 
     Returns:
         The Library: its files, entries and sizes.
@@ -127,8 +126,7 @@ def build_library(
         RealtimeError: a proof fails.
         CompileError: the model calls Python functions, no single program serves all sizes of its dimensions, or the
             target is a GPU; and the errors of ``export``.
-        ArgumentError: a name that C cannot have.
-        OSError: a file cannot be written.
+        ArgumentError, OSError: a name that C cannot have; a file cannot be written.
 
     Example:
         >>> import graphc as gc

@@ -559,8 +559,7 @@ def compile(
         device: where to run: ``"cuda"``, ``"cuda:1"``, or ``"cuda-emu"`` (default: where the tensors are).
         dims: names of varying sizes, ``{"x": (gc.Dim("batch"), None)}``, by argument; ``"auto"`` finds them.
         memory: the most that a call keeps for its backward pass: bytes, ``"200MB"`` or ``"70%"`` (docs/memory.md).
-        strict_order: add in the order of the source: the same bits on every CPU (docs/precision.md).
-        flush_denormals: take denormal numbers for zeros while the program runs (docs/precision.md).
+        strict_order, flush_denormals: the same bits on every CPU; denormal numbers are zeros (docs/precision.md).
         first_nan: True raises at the op that makes the first NaN, before a call writes (docs/debugging.md).
         tier: ``"full"`` compiles first; ``"auto"`` runs first calls by NumPy meanwhile (docs/tiers.md).
         tune: seconds to search for a faster schedule before the first compile of a program (docs/cache.md).
@@ -573,8 +572,7 @@ def compile(
         ArgumentError: an unknown precision or argument, or a param of a graph that has no tensor.
         CompileError, DeviceError: this machine lacks the instructions of ``target``, or the device.
         ShapeError, TraceError: in a call, sizes do not fit ``dims``; Python code asks for a value of the run.
-        PassError: in a call, a pass leaves a graph with other inputs, outputs or states.
-        NonFiniteError: in a call, with ``first_nan``; the call writes nothing.
+        PassError, NonFiniteError: in a call, a pass changes inputs, outputs or states; ``first_nan`` found a NaN.
 
     Example:
         >>> import graphc as gc

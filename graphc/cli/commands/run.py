@@ -102,11 +102,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="feed the samples of a file to a stream, block by block, and write the results to --output; .wav, .npy or "
         ".raw (f32)",
     )
-    parser.add_argument(
-        "--per-channel",
-        action="store_true",
-        help="with --stream: run the model on each channel of the file by itself (default: on all of them together)",
-    )
+    parser.add_argument("--per-channel", action="store_true", help="with --stream: run each channel by itself")
     parser.add_argument(
         "--print-top",
         type=arguments.count,

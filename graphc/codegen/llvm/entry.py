@@ -268,10 +268,8 @@ class _EntryWriter:
         name = WORK if shared else ENTRY
         if self.flush_mode is None:
             return [*functions, _function(name, parameters, main)]
-        for text in self.flush_mode.declarations:
-            self.declare(text, text)
-        outer = flushing(name, parameters, self.flush_mode, local=name != ENTRY)
-        return [*functions, _function(FLUSHED, parameters, main), outer]
+        self.declarations |= {text: text for text in self.flush_mode.declarations}
+        return [*functions, _function(FLUSHED, parameters, main), flushing(name, parameters, self.flush_mode, shared)]
 
     def start(self) -> Function:
         """Return the entry of a program that threads share."""

@@ -27,7 +27,7 @@ __all__ = ["UnpackedDualTensor", "dual_level", "make_dual", "unpack_dual"]
 
 def propagate(op: OpDef, attrs: Mapping[str, Any], operands: Sequence[Any], results: Sequence[Any]) -> None:
     """Set the tangents of an op's results from the tangents of its operands."""
-    if op.vjp is None:
+    if op.vjp is None and op.jvp is None:
         return
 
     def push(tangents: Sequence[Any]) -> Sequence[Any]:

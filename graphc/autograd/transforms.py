@@ -12,9 +12,11 @@ import numpy as np
 from graphc.autograd import engine
 from graphc.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from graphc.base.errors import ArgumentError, DTypeError, GradientError
+from graphc.ops.effects.state import untracked
 from graphc.ops.movement.shape import reshape, zeros_like
 from graphc.tape.grad_mode import enable_grad, is_grad_enabled
 from graphc.tape.node import AccumulateGrad, Node
+from graphc.tensors.matching import Sides, matched
 from graphc.tensors.structure import Structure, flatten, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import edge_of, front, refresh
@@ -32,11 +34,15 @@ def _fresh(tensor: Tensor) -> Tensor:
 def _without_history(tensor: Tensor, stop: bool) -> Tensor:
     """Detach a tensor and its tangents.
 
-    Without ``stop``, a trace does not record the detach, so that its graph can be differentiated later.
+    Without ``stop``, a trace does not record the detach, so that its graph can be differentiated later. With it, the
+    trace keeps the tangents of a surrounding ``jvp``, which the graph of a ``vmap`` gets only after it was traced.
     """
     here = refresh(front().local(tensor))
     traced = not isinstance(here._data, np.ndarray)
-    result = Tensor._wrap(here._data) if traced and not stop else tensor.detach()
+    if traced:
+        result = untracked(tensor) if stop else Tensor._wrap(here._data)
+    else:
+        result = tensor.detach()
     if tensor._tangents is not None:
         result._tangents = {level: _without_history(tangent, stop) for level, tangent in tensor._tangents.items()}
     return result
@@ -65,7 +71,11 @@ class _Call:
             for n in chosen:
                 leaves, structure = flatten(args[n])
                 if not leaves:
-                    raise ArgumentError(f"argument {n} holds no tensor")
+                    raise ArgumentError(
+                        f"argument {n} holds no tensor: it is a {type(args[n]).__name__}",
+                        remedy="pass the parameters of a module as dict(module.named_parameters()), and call it by "
+                        "graphc.func.functional_call(module, parameters, x)",
+                    )
                 fresh = [_fresh(leaf) for leaf in leaves]
                 self.leaves += fresh
                 self.trees.append((len(fresh), structure))
@@ -216,9 +226,9 @@ def jvp(
         (tensor([1., 4.]), tensor([ 2., 40.]))
     """
     variables, structure = flatten(tuple(primals))
-    directions, shape = flatten(tuple(tangents))
-    if shape != structure or not variables:
-        raise ArgumentError("the tangents of jvp must be tensors nested as the primals are")
+    if not variables:
+        raise ArgumentError("jvp: the primals hold no tensor")
+    directions = matched(structure, tuple(tangents), _tangents_of("jvp"))
     with dual_level() as level:
         duals = [make_dual(x, t, level=level) for x, t in zip(variables, directions, strict=True)]
         output, extra = _with_aux(func(*unflatten(structure, duals)), has_aux)
@@ -265,9 +275,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
     results, structure = flatten(output)
 
     def pull(weights: Any) -> tuple[Any, ...]:
-        cotangents, shape = flatten(weights)
-        if shape != structure:
-            raise ArgumentError("the weights of vjp must be nested as the output of the function is")
+        cotangents = matched(structure, weights, Sides("vjp", "weights", "in the output", "in the weights"))
         pairs = [(r, w) for r, w in zip(results, cotangents, strict=True) if r.requires_grad]
         if not pairs:
             return call.finished(tuple(call.gradients([call.zero()], None, keep=True)))
@@ -275,6 +283,10 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
 
     value = call.finished(output)
     return (value, pull, extra) if has_aux else (value, pull)
+
+
+def _tangents_of(function: str) -> Sides:
+    return Sides(function, "tangents", "in the primals", "in the tangents")
 
 
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
@@ -290,9 +302,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         pulled = flatten(pull(unflatten(structure, weights)))[0]
 
     def push(*tangents: Any) -> Any:
-        directions, nested = flatten(tuple(tangents))
-        if nested != shape:
-            raise ArgumentError("the tangents of linearize must be tensors nested as the primals are")
+        directions = matched(shape, tuple(tangents), _tangents_of("linearize"))
         pairs = [(p, t) for p, t in zip(pulled, directions, strict=True) if p.requires_grad]
         if not pairs:
             return unflatten(structure, [zeros_like(r.detach()) for r in results])

@@ -20,7 +20,7 @@ from graphc.calls.outside import Outside
 from graphc.calls.program_store import OneForAll, ProgramStore
 from graphc.ir.graph.graph import Graph, input_class, input_equals
 from graphc.ir.graph.interpret import assumed, bind
-from graphc.tensors.structure import Branch, Leaf, Static, Structure, shape_of
+from graphc.tensors.structure import Leaf, Static, Structure, shape_of
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.dims import Dims
 from graphc.tracing.trace import Traced, graph_name
@@ -221,7 +221,7 @@ def structure_at(structure: Structure, sizes: Sizes) -> Structure:
         value = value_at(structure.value, sizes)
         return structure if value is structure.value else Static(value)
     children = tuple([structure_at(child, sizes) for child in structure.children])
-    return Branch(structure.kind, structure.keys, children, structure.types)
+    return structure.with_children(children)
 
 
 def value_at(value: Any, sizes: Sizes) -> Any:

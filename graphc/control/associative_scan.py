@@ -6,10 +6,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from graphc.base.errors import ArgumentError, DTypeError, ShapeError
+from graphc.base.errors import ShapeError
 from graphc.base.sizes.size import is_size
 from graphc.control.scan import scan
 from graphc.ops.movement.shape import concat
+from graphc.tensors.matching import Sides, matched_types, types_of
 from graphc.tensors.structure import flatten, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
@@ -46,12 +47,8 @@ def associative_scan(f: Callable[[Any, Any], Any], xs: Any, dim: int = 0, revers
     elements = [t.flip(axis) for t in leaves] if reverse else list(leaves)
 
     def combine(first: Sequence[Tensor], second: Sequence[Tensor]) -> list[Tensor]:
-        combined = flatten(f(unflatten(form, first), unflatten(form, second)))[0]
-        if len(combined) != len(second):
-            raise ArgumentError(f"associative_scan: the function returns {len(combined)} tensors for {len(second)}")
-        for i, (before, after) in enumerate(zip(second, combined, strict=True)):
-            _same(i, before, after)
-        return combined
+        result = f(unflatten(form, first), unflatten(form, second))
+        return matched_types(form, types_of(second), result, _ELEMENT)
 
     (size,) = sizes
     if not isinstance(front(), Tracer):
@@ -63,17 +60,9 @@ def associative_scan(f: Callable[[Any, Any], Any], xs: Any, dim: int = 0, revers
     return unflatten(form, [t.flip(axis) for t in scanned] if reverse else scanned)
 
 
+_ELEMENT = Sides("associative_scan", "element", "as an argument", "as the result")
 _FEWEST = 9
 """Least number of elements that are cut into blocks; fewer are combined one after the other."""
-
-
-def _same(i: int, before: Tensor, after: Tensor) -> None:
-    if before.dtype is not after.dtype:
-        what = f"associative_scan: tensor {i} was {before.dtype.name} and becomes {after.dtype.name}"
-        raise DTypeError(what, remedy="cast the result")
-    if tuple(before.shape) != tuple(after.shape):
-        what = f"associative_scan: tensor {i} had shape {list(before.shape)} and gets {list(after.shape)}"
-        raise ShapeError(what, remedy="combine elements at equal positions, without changing the shape")
 
 
 # ---- halves

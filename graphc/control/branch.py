@@ -24,6 +24,7 @@ from graphc.ops.effects.check import check_true, limits_of
 from graphc.ops.flow.branch import cond as cond_op
 from graphc.ops.pointwise import elementwise as ew
 from graphc.tape.grad_mode import no_grad
+from graphc.tensors.matching import Sides, TensorTypes, matched_types, types_of
 from graphc.tensors.random.generator import own_step
 from graphc.tensors.structure import Structure, flatten, unflatten
 from graphc.tensors.tensor import Tensor
@@ -44,7 +45,7 @@ def cond(pred: Any, true_fn: Function, false_fn: Function, operands: Any = ()) -
         pred: a bool, or a bool tensor of one element.
         true_fn, false_fn: functions of the operands. They may use and write to tensors from outside, such as buffers,
             and draw random numbers; only the chosen one does. Tensors from outside get gradients too.
-        operands: tuple or list of tensors, or of nested tuples, lists and dictionaries of tensors.
+        operands: tuple or list of tensors, or of nested tuples, lists, dictionaries and dataclasses of tensors.
 
     Returns:
         The result of the chosen function. Both return the same nesting, shapes and element types.
@@ -79,11 +80,7 @@ def cond(pred: Any, true_fn: Function, false_fn: Function, operands: Any = ()) -
     return _Branches(tracer, operands).trace(pred.reshape(()), true_fn, false_fn)
 
 
-def _different_nesting() -> ArgumentError:
-    return ArgumentError(
-        "cond: the two functions return different nestings, or different Python numbers",
-        remedy="return the same tuples, lists and dictionaries of tensors",
-    )
+_RESULTS = Sides("cond", "result", "from one function", "from the other")
 
 
 def switch(index: Any, branches: Sequence[Function], operands: Any = ()) -> Any:
@@ -135,6 +132,7 @@ class _Branches:
         self.results: list[list[Value]] = []
         self.checks: list[list[tuple[Value, str]]] = []
         self.form: Structure | None = None
+        self.types: TensorTypes = ()
 
     def trace(self, pred: Tensor, *functions: Function) -> Any:
         """Trace the functions, append the node, and return its results."""
@@ -161,12 +159,14 @@ class _Branches:
         inner = Tracer(Graph(f"cond.{name}"), parent=self.tracer)
         with dispatch.use(inner), own_step(uncertain=True):
             arguments = [argument(inner, t, f"x{i}", self.required[i]) for i, t in enumerate(self.leaves)]
-            returned, form = flatten(function(*unflatten(self.nested, arguments)))
+            result = function(*unflatten(self.nested, arguments))
+            if self.form is None:
+                returned, self.form = flatten(result)
+                self.types = types_of(returned)
+            else:
+                returned = matched_types(self.form, self.types, result, _RESULTS)
             results = [refresh(inner.local(t))._data for t in returned]
             self.checks.append(self._extract_checks(inner))
-        if self.form is not None and form != self.form:
-            raise _different_nesting()
-        self.form = form
         self.inner.append(inner)
         self.arguments.append(arguments)
         self.results.append(results)

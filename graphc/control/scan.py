@@ -22,6 +22,7 @@ from graphc.ops.flow.loop import scan as scan_op
 from graphc.ops.flow.loop import steps
 from graphc.ops.movement.shape import concat
 from graphc.tape.grad_mode import no_grad
+from graphc.tensors.matching import Sides, matched_types, types_of
 from graphc.tensors.random.generator import own_step
 from graphc.tensors.structure import Structure, flatten, unflatten
 from graphc.tensors.tensor import Tensor
@@ -29,6 +30,7 @@ from graphc.tensors.tensor_base import front, refresh
 from graphc.tracing.tracer import Tracer
 
 Step = Callable[[Any, Any], tuple[Any, Any]]
+_CARRY = Sides("scan", "carry")
 
 
 def scan(f: Step, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False) -> tuple[Any, Any]:
@@ -39,8 +41,8 @@ def scan(f: Step, init: Any, xs: Any = None, length: int | None = None, reverse:
 
     Args:
         f: function of (carry, x) that returns (carry, y). In traced code it must not write to tensors from outside.
-        init: first carry. Carries, ``xs`` and ``y`` are tensors or nested tuples, lists and dictionaries of tensors;
-            carries keep their shapes and types.
+        init: first carry. Carries, ``xs`` and ``y`` are tensors or nested tuples, lists, dictionaries and dataclasses
+            of tensors; carries keep their shapes and types.
         xs: sequences, all of one length along the first dimension.
         length: number of steps where ``xs`` is None; then ``x`` is None.
         reverse: begin with the last slice.
@@ -49,8 +51,9 @@ def scan(f: Step, init: Any, xs: Any = None, length: int | None = None, reverse:
         (last carry, stacked ``y``), the latter in the order of the slices.
 
     Raises:
-        ShapeError: a carry changes its shape or type, or the sequences have different lengths or no steps.
-        ArgumentError: ``f`` returns anything but a pair.
+        ShapeError: a carry changes its shape, or the sequences have different lengths or no steps.
+        DTypeError: a carry changes its element type.
+        ArgumentError: ``f`` returns anything but a pair, or a carry of another nesting.
 
     Example:
         >>> import graphc as gc
@@ -84,7 +87,7 @@ class _Loop:
         self.f = f
         self.carry = carry
         self.x = x
-        self.types = [(t.dtype, tuple(t.shape)) for t in first]
+        self.types = types_of(first)
         self.outputs: Structure
         """Structure of a step's stacked results."""
 
@@ -94,11 +97,7 @@ class _Loop:
             result = self.f(unflatten(self.carry, carries), unflatten(self.x, slices))
         if not isinstance(result, tuple) or len(result) != 2:
             raise ArgumentError("scan: the function must return a pair: the next carry, and the results to stack")
-        after, structure = flatten(result[0])
-        if structure != self.carry or self.types != [(t.dtype, tuple(t.shape)) for t in after]:
-            returned = ", ".join(f"{t.dtype.name}{list(t.shape)}" for t in after)
-            expected = ", ".join(f"{dtype.name}{list(shape)}" for dtype, shape in self.types)
-            raise ShapeError(f"scan: the function takes a carry of {expected} and returns one of {returned}")
+        after = matched_types(self.carry, self.types, result[0], _CARRY)
         ys, self.outputs = flatten(result[1])
         return after, ys
 

@@ -18,7 +18,7 @@ from graphc.ops.batching import run_batched
 from graphc.ops.movement.shape import concat, transpose
 from graphc.passes.base import held_graphs
 from graphc.tape.tangents import has_tangents
-from graphc.tensors.structure import Branch, Leaf, Structure, flatten, unflatten
+from graphc.tensors.structure import Branch, Leaf, Structure, fields_of, flatten, is_record, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front, refresh
 from graphc.tracing.trace import draws
@@ -136,10 +136,13 @@ def _matched(structure: Structure, dims: Any, what: str) -> list[int | None]:
         return []
     if dims is None or isinstance(dims, int):
         inner = [dims] * len(structure.children)
-    elif isinstance(dims, dict):
-        inner = [dims.get(key) for key in structure.keys]
-    else:
+    elif isinstance(dims, dict) or is_record(dims):
+        by_key = dims if isinstance(dims, dict) else fields_of(dims)
+        inner = [by_key.get(key) for key in structure.keys]
+    elif isinstance(dims, (tuple, list)):
         inner = list(dims)
+    else:
+        raise AttributeValueError(f"vmap: {what} is {dims!r} for a {structure.kind.__name__}", remedy="nest it alike")
     if len(inner) != len(structure.children):
         raise AttributeValueError(f"vmap: {what} has {len(inner)} entries for {len(structure.children)} values")
     return [d for child, dim in zip(structure.children, inner, strict=True) for d in _matched(child, dim, what)]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from graphc.base.dtypes import bool_, int64
-from graphc.base.errors import ArgumentError, DTypeError, ShapeError, TraceError
+from graphc.base.errors import ArgumentError, DTypeError, TraceError
 from graphc.base.location import at
 from graphc.base.sizes.size import is_size
 from graphc.control.branch import cond
@@ -28,6 +28,7 @@ from graphc.ops.flow.while_loop import while_loop as while_op
 from graphc.ops.selection.index import iota
 from graphc.tensors.creation import full
 from graphc.tensors.free_functions import cat, where
+from graphc.tensors.matching import Sides, matched_types, types_of
 from graphc.tensors.random.generator import own_step
 from graphc.tensors.structure import flatten, unflatten
 from graphc.tensors.tensor import Tensor
@@ -47,7 +48,7 @@ def while_loop(
     Args:
         cond_fn: function of the state that returns a bool or a bool tensor of one element.
         body_fn: function of the state that returns the next one, of the same shapes and types.
-        init: first state: a tensor, or nested tuples, lists and dictionaries of tensors.
+        init: first state: a tensor, or nested tuples, lists, dictionaries and dataclasses of tensors.
         max_steps: upper bound of the number of steps, where the loop stops. Gradients require it; memory for this many
             states is kept.
 
@@ -57,6 +58,7 @@ def while_loop(
     Raises:
         ShapeError: a step changes a shape.
         DTypeError: a step changes an element type.
+        ArgumentError: a step changes the nesting, or the state holds no tensor.
         GradientError: a gradient passes through a loop without ``max_steps``.
         TraceError: in a trace, a function writes to tensors from outside or, without ``max_steps``, ``cond_fn`` checks
             an index.
@@ -80,10 +82,7 @@ def while_loop(
 def _in_python(cond_fn: Any, body_fn: Any, state: Any, max_steps: int | None) -> Any:
     steps = 0
     while (max_steps is None or steps < max_steps) and bool(_evaluated(cond_fn, state)):
-        before, form = flatten(state)
-        state = _stepped(body_fn, state)
-        after, new = flatten(state)
-        _same(before, form, after, new)
+        state = _like(state, _stepped(body_fn, state))
         steps += 1
     return unshared(state)
 
@@ -133,8 +132,9 @@ def _draws(cond_fn: Any, init: Any) -> bool:
 
 
 def _like(before: Any, after: Any) -> Any:
-    _same(*flatten(before), *flatten(after))
-    return after
+    """Return the next state, nested as the previous one is."""
+    leaves, form = flatten(before)
+    return unflatten(form, matched_types(form, types_of(leaves), after, _STATE))
 
 
 def _condition(value: Any) -> Any:
@@ -149,17 +149,7 @@ def _condition(value: Any) -> Any:
     return value
 
 
-def _same(before: Sequence[Tensor], form: Any, after: Sequence[Tensor], new: Any) -> None:
-    if form != new:
-        raise ArgumentError("while_loop: a step returns a state with another nesting", remedy="return the same nesting")
-    for i, (a, b) in enumerate(zip(before, after, strict=True)):
-        if a.dtype is not b.dtype:
-            raise DTypeError(f"while_loop: tensor {i} of the state was {a.dtype.name} and becomes {b.dtype.name}")
-        if tuple(a.shape) != tuple(b.shape):
-            what = f"while_loop: tensor {i} of the state had shape {list(a.shape)} and gets {list(b.shape)}"
-            raise ShapeError(what, remedy="use a buffer of the largest size, and fill a slice of it")
-
-
+_STATE = Sides("while_loop", "state")
 _REMEDY = "make it part of the state"
 _NO_FAULT = -(1 << 63)
 """Number that no check of a loop refuses."""

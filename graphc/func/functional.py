@@ -9,17 +9,19 @@ from graphc.autograd import transforms
 from graphc.base.errors import ArgumentError, AttributeValueError
 from graphc.func import jacobian as jacobians
 from graphc.tape.grad_mode import no_grad
+from graphc.tensors.structure import flatten, replace
 from graphc.tensors.tensor import Tensor
 
 Inputs = Any
-"""A tensor, or a tuple of tensors; results for inputs have the same nesting."""
+"""One argument, or a tuple of arguments: tensors or nested containers of them. Results for inputs have the same
+nesting."""
 
 
 def _tuple(inputs: Inputs) -> tuple[Any, ...]:
-    values = inputs if isinstance(inputs, tuple) else (inputs,)
+    values = inputs if type(inputs) is tuple else (inputs,)
     for i, value in enumerate(values):
-        if not isinstance(value, Tensor):
-            raise ArgumentError(f"input {i} is a {type(value).__name__}, expected a tensor")
+        if not flatten(value)[0]:
+            raise ArgumentError(f"input {i} is a {type(value).__name__}, expected a tensor or a container of tensors")
     return values
 
 
@@ -31,7 +33,7 @@ def _call(function: Callable[[], Any], create_graph: bool) -> Any:
 
 
 def _like(inputs: Inputs, results: Any) -> Any:
-    return tuple(results) if isinstance(inputs, tuple) else results[0]
+    return tuple(results) if type(inputs) is tuple else results[0]
 
 
 def _one_number(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -63,14 +65,14 @@ def jacobian(
     if strategy not in modes:
         raise AttributeValueError(f"jacobian: strategy must be one of {', '.join(modes)}, got {strategy!r}")
     values = _tuple(inputs)
-    numbers = tuple(range(len(values))) if isinstance(inputs, tuple) else 0
+    numbers = tuple(range(len(values))) if type(inputs) is tuple else 0
     return _call(lambda: modes[strategy](func, numbers)(*values), create_graph)
 
 
 def hessian(func: Callable[..., Any], inputs: Inputs, create_graph: bool = False) -> Any:
     """Return the second derivatives at ``inputs`` of ``func``, which returns one number."""
     values = _tuple(inputs)
-    numbers = tuple(range(len(values))) if isinstance(inputs, tuple) else 0
+    numbers = tuple(range(len(values))) if type(inputs) is tuple else 0
     return _call(lambda: jacobians.hessian(_one_number(func), numbers)(*values), create_graph)
 
 
@@ -93,14 +95,14 @@ def _weights(output: Any) -> Any:
 def jvp(func: Callable[..., Any], inputs: Inputs, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
     """Return (output, the Jacobian times v). ``v`` is nested like the inputs; scalar inputs need none."""
     values = _tuple(inputs)
-    tangents = tuple(_weights(x) for x in values) if v is None else _tuple(v)
+    tangents = replace(values, _weights) if v is None else _tuple(v)
     return _call(lambda: transforms.jvp(func, values, tangents), create_graph)
 
 
 def hvp(func: Callable[..., Any], inputs: Inputs, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
     """Return (output, the Hessian times v) of a function with one number as output, as a tangent of the gradient."""
     values = _tuple(inputs)
-    tangents = tuple(_weights(x) for x in values) if v is None else _tuple(v)
+    tangents = replace(values, _weights) if v is None else _tuple(v)
     value_and_gradient = transforms.value_and_grad(_one_number(func), tuple(range(len(values))))
 
     def run() -> tuple[Any, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from typing import Any
@@ -101,6 +102,12 @@ class Branch:
     children: tuple[Structure, ...]
     types: tuple[Any, ...] = ()
     """Classes of the keys, unless all are strings: 1 equals True."""
+    factory: Any = None
+    """The ``default_factory`` of a ``defaultdict``."""
+
+    def with_children(self, children: tuple[Structure, ...]) -> Branch:
+        """Return the same container of other children."""
+        return Branch(self.kind, self.keys, children, self.types, self.factory)
 
 
 Structure = Leaf | Static | Branch
@@ -125,11 +132,12 @@ def _flatten_into(tree: Any, leaves: list[Tensor]) -> Structure:
         types = tuple(map(type, tree))
         plain = types.count(str) == len(types)
         children = tuple(_flatten_into(v, leaves) for v in tree.values())
-        return Branch(type(tree), tuple(tree), children, () if plain else types)
+        factory = tree.default_factory if isinstance(tree, defaultdict) else None
+        return Branch(type(tree), tuple(tree), children, () if plain else types, factory)
     if isinstance(tree, (tuple, list)):
         return Branch(type(tree), getattr(tree, "_fields", ()), tuple(_flatten_into(v, leaves) for v in tree))
-    if _is_record(tree):
-        record_fields = _fields_of(tree)
+    if is_record(tree):
+        record_fields = fields_of(tree)
         return Branch(type(tree), tuple(record_fields), tuple(_flatten_into(v, leaves) for v in record_fields.values()))
     if is_foreign_tensor(tree):
         leaves.append(from_dlpack(tree))
@@ -137,13 +145,14 @@ def _flatten_into(tree: Any, leaves: list[Tensor]) -> Structure:
     return Static(tree)
 
 
-def _is_record(tree: Any) -> bool:
+def is_record(tree: Any) -> bool:
     """Return whether a value is an instance of a user's dataclass."""
     kind = type(tree)
     return hasattr(kind, "__dataclass_fields__") and not kind.__module__.startswith("graphc.")
 
 
-def _fields_of(record: Any) -> dict[str, Any]:
+def fields_of(record: Any) -> dict[str, Any]:
+    """Return the attributes of a dataclass instance by name: first those of its ``__dict__``, then other fields."""
     values = dict(getattr(record, "__dict__", {}))
     for field in fields(record):
         if field.name not in values and hasattr(record, field.name):
@@ -194,7 +203,7 @@ def with_numbers(structure: Structure, replacements: Iterator[Static]) -> Struct
     if isinstance(structure, Leaf):
         return structure
     children = tuple([with_numbers(child, replacements) for child in structure.children])
-    return Branch(structure.kind, structure.keys, children, structure.types)
+    return structure.with_children(children)
 
 
 def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
@@ -224,6 +233,8 @@ def _put(structure: Structure, leaves: Iterator[Any]) -> Any:
         return record
     if issubclass(structure.kind, dict):
         items = zip(structure.keys, children, strict=True)
+        if issubclass(structure.kind, defaultdict):
+            return structure.kind(structure.factory, items)
         return structure.kind(items) if structure.kind is not dict else dict(items)
     return structure.kind(*children) if structure.keys else structure.kind(children)
 

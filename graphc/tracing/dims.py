@@ -252,7 +252,7 @@ def _open(spec: Spec, structure: Structure) -> Structure:
         [_open(s, child) for s, child in zip(_inner(spec, structure, "an argument"), structure.children, strict=True)]
     )
     same = all(map(operator.is_, children, structure.children))
-    return structure if same else Branch(structure.kind, structure.keys, children, structure.types)
+    return structure if same else structure.with_children(children)
 
 
 def _inner(spec: Spec, branch: Branch, title: str) -> list[Spec]:

@@ -575,7 +575,9 @@ def _without_history(tensor: Tensor) -> Tensor:
     """Return the result of an eager operation as a leaf that shares its memory, and other tensors unchanged."""
     if tensor._node is None or isinstance(tensor._data, Value):
         return tensor
-    return Tensor._make_subclass(Tensor, tensor)
+    leaf = Tensor._make_subclass(Tensor, tensor)
+    leaf._tangents = tensor._tangents
+    return leaf
 
 
 def named_tensors(root: Any) -> list[tuple[Tensor, str, str]]:

@@ -119,7 +119,7 @@ def test_refusals():
         scan(running, x[0], tensor(0, 3))
     with pytest.raises(ArgumentError, match="must return a pair"):
         scan(lambda c, x: c, x[0], x)
-    with pytest.raises(ShapeError, match=r"takes a carry of f32\[3\] and returns one of f32\[1, 3\]"):
+    with pytest.raises(ShapeError, match=r"carry: shape \[3\] before the step and \[1, 3\] after"):
         scan(lambda c, x: (c.reshape(1, 3), x), x[0], x)
 
 

@@ -141,9 +141,9 @@ def test_map_holds_its_function_once():
 def test_wrong_calls():
     x = gc.ones(2)
     for run in (lambda f: f(), lambda f: gc.compile(lambda _: f())(gc.ones(1))):
-        with pytest.raises(ShapeError, match=r"had shape \[2\] and gets \[4\]"):
+        with pytest.raises(ShapeError, match=r"state: shape \[2\] before the step and \[4\] after"):
             run(lambda: gc.while_loop(lambda s: s.sum() < 9, lambda s: gc.cat([s, s]), x))
-        with pytest.raises(DTypeError, match="was f32 and becomes f64"):
+        with pytest.raises(DTypeError, match="state: f32 before the step and f64 after"):
             run(lambda: gc.while_loop(lambda s: s.sum() < 9, lambda s: s.double(), x))
         with pytest.raises(DTypeError, match="not one bool"):
             run(lambda: gc.while_loop(lambda s: s < 9, lambda s: s * 2, x))

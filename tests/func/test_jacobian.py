@@ -80,7 +80,7 @@ def test_jvp():
 
 def test_jvp_refuses_what_does_not_fit():
     x, w = tensors(X, W)
-    with pytest.raises(ArgumentError, match="nested as the primals"):
+    with pytest.raises(ArgumentError, match="tangents: a tuple of 2 in the primals and a tuple of 1"):
         graphc.jvp(network, (x, w), (x,))
     with pytest.raises(ShapeError, match="does not fit"):
         graphc.jvp(lambda x: x, (x,), (w,))
@@ -134,3 +134,29 @@ def test_in_a_trace_all_rows_are_computed_at_once():
 def test_chunks_have_a_size(size: object):
     with pytest.raises(AttributeValueError, match="jacrev: chunk_size must be None or at least 1"):
         graphc.jacrev(lambda x: x**2, chunk_size=size)  # type: ignore[arg-type]  # pyright: ignore
+
+
+@pytest.mark.parametrize("function", [graphc.func.hessian, lambda f: graphc.func.jacfwd(graphc.func.jacrev(f))])
+def test_second_derivatives_without_recording(function):
+    """The backward pass in the batch of an outer derivative keeps the tangents of that derivative."""
+    derivative, x = function(lambda x: (x**3).sum()), graphc.tensor([1.0, 2.0])
+    with graphc.no_grad():
+        assert derivative(x).tolist() == [[6, 0], [0, 12]]
+        assert graphc.compile(derivative)(x).tolist() == [[6, 0], [0, 12]]
+
+    def without(x):
+        with graphc.no_grad():
+            return derivative(x)
+
+    assert graphc.compile(without)(x).tolist() == [[6, 0], [0, 12]]
+
+
+def test_a_batched_backward_pass_of_an_eager_function_keeps_tangents():
+    x = graphc.tensor([1.0, 2.0])
+
+    def rows(x):
+        _, pull = graphc.vjp(lambda x: (x**3).sum(), x)
+        return graphc.vmap(lambda w: pull(w)[0])(graphc.tensor([1.0, 2.0]))
+
+    with graphc.no_grad():
+        assert graphc.jvp(rows, (x,), (graphc.ones(2),))[1].tolist() == [[6, 12], [12, 24]]

@@ -39,10 +39,8 @@ def _without_history(tensor: Tensor, stop: bool) -> Tensor:
     """
     here = refresh(front().local(tensor))
     traced = not isinstance(here._data, np.ndarray)
-    if traced:
-        result = untracked(tensor) if stop else Tensor._wrap(here._data)
-    else:
-        result = tensor.detach()
+    stopped = untracked if traced else Tensor.detach
+    result = Tensor._wrap(here._data) if traced and not stop else stopped(tensor)
     if tensor._tangents is not None:
         result._tangents = {level: _without_history(tangent, stop) for level, tangent in tensor._tangents.items()}
     return result

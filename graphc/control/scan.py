@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphc.base.errors import ArgumentError, ShapeError
+from graphc.base.sizes.size import is_size
+from graphc.control.checkpoint import checkpoint as run_again
 from graphc.control.sub_graphs import (
     as_they_were,
     carry_states,
@@ -24,7 +27,7 @@ from graphc.ops.movement.shape import concat
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.matching import Sides, matched_types, types_of
 from graphc.tensors.random.generator import own_step
-from graphc.tensors.structure import Structure, flatten, unflatten
+from graphc.tensors.structure import Structure, flatten, replace, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front, refresh
 from graphc.tracing.tracer import Tracer
@@ -33,7 +36,15 @@ Step = Callable[[Any, Any], tuple[Any, Any]]
 _CARRY = Sides("scan", "carry")
 
 
-def scan(f: Step, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False) -> tuple[Any, Any]:
+def scan(
+    f: Step,
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    *,
+    checkpoint: int | bool = False,
+) -> tuple[Any, Any]:
     """Apply ``carry, y = f(carry, x)`` to each slice ``x`` of a sequence, and stack the results ``y``.
 
     Traced and compiled code contains ``f`` once for any length. Random numbers differ between steps; eager and compiled
@@ -46,6 +57,8 @@ def scan(f: Step, init: Any, xs: Any = None, length: int | None = None, reverse:
         xs: sequences, all of one length along the first dimension.
         length: number of steps where ``xs`` is None; then ``x`` is None.
         reverse: begin with the last slice.
+        checkpoint: a number k: a gradient keeps the carry before each k steps alone, and runs the k steps again in the
+            backward pass. True stands for about the square root of the number of steps, which keeps the fewest values.
 
     Returns:
         (last carry, stacked ``y``), the latter in the order of the slices.
@@ -53,7 +66,8 @@ def scan(f: Step, init: Any, xs: Any = None, length: int | None = None, reverse:
     Raises:
         ShapeError: a carry changes its shape, or the sequences have different lengths or no steps.
         DTypeError: a carry changes its element type.
-        ArgumentError: ``f`` returns anything but a pair, or a carry of another nesting.
+        ArgumentError: ``f`` returns anything but a pair, or a carry of another nesting; or ``checkpoint`` is no number
+            of steps, or the number of steps is a named dimension.
 
     Example:
         >>> import graphc as gc
@@ -62,6 +76,8 @@ def scan(f: Step, init: Any, xs: Any = None, length: int | None = None, reverse:
     """
     sequences, structure = flatten(xs)
     count = _length(sequences, length)
+    if checkpoint:
+        return _in_chunks(f, init, xs, count, reverse, chunk_length("scan", checkpoint, count))
     carries, shape = flatten(init)
     loop = _Loop(f, shape, structure, carries)
     run = loop.trace if isinstance(front(), Tracer) else loop.run
@@ -78,6 +94,43 @@ def _length(sequences: Sequence[Tensor], length: int | None) -> int:
     if count < 1:
         raise ShapeError("scan: the sequences have no steps")
     return count
+
+
+def chunk_length(name: str, checkpoint: Any, count: Any) -> int:
+    """Return the number of steps of a chunk, after which a loop keeps its state. Raises ArgumentError for anything but
+    a positive int or True, and for a count that a call decides."""
+    if is_size(count):
+        raise ArgumentError(
+            f"{name}: checkpoint needs a number of steps that is the same in all calls, not {count}",
+            remedy="trace without named dimensions, or leave checkpoint out",
+        )
+    if not isinstance(checkpoint, int) or checkpoint < 1:
+        raise ArgumentError(
+            f"{name}: checkpoint must be True or at least 1, got {checkpoint!r}",
+            remedy="pass the number of steps that are computed again together",
+        )
+    return math.isqrt(max(count - 1, 0)) + 1 if checkpoint is True else checkpoint
+
+
+def _in_chunks(f: Step, init: Any, xs: Any, count: int, reverse: bool, size: int) -> tuple[Any, Any]:
+    """Run a scan of checkpointed scans of ``size`` steps, and one of the last steps."""
+    rest = count % size
+    first, last = (rest, count) if reverse else (0, count - rest)
+
+    def steps_of(carry: Any, rows: Any, length: int) -> tuple[Any, Any]:
+        return run_again(lambda carry, rows: scan(f, carry, rows, length, reverse), carry, rows)
+
+    carry, pieces = init, []
+    if first < last:
+        chunks = replace(xs, lambda x: x[first:last].reshape(-1, size, *x.shape[1:]))
+        carry, ys = scan(lambda carry, rows: steps_of(carry, rows, size), carry, chunks, count // size, reverse)
+        pieces.append(replace(ys, lambda y: y.reshape(-1, *y.shape[2:])))
+    if rest:
+        carry, ys = steps_of(carry, replace(xs, lambda x: x[:first] if reverse else x[last:]), rest)
+        pieces.append(ys)
+    pieces = pieces[::-1] if reverse else pieces
+    columns = zip(*[flatten(ys)[0] for ys in pieces], strict=True)
+    return carry, unflatten(flatten(pieces[0])[1], [concat(*column, axis=0) for column in columns])
 
 
 class _Loop:

@@ -10,7 +10,8 @@ from graphc.base.errors import ArgumentError, DTypeError, TraceError
 from graphc.base.location import at
 from graphc.base.sizes.size import is_size
 from graphc.control.branch import cond
-from graphc.control.scan import scan
+from graphc.control.checkpoint import checkpoint as run_again
+from graphc.control.scan import chunk_length, scan
 from graphc.control.sub_graphs import (
     as_they_were,
     final_value,
@@ -37,7 +38,12 @@ from graphc.tracing.tracer import Tracer
 
 
 def while_loop(
-    cond_fn: Callable[[Any], Any], body_fn: Callable[[Any], Any], init: Any, max_steps: int | None = None
+    cond_fn: Callable[[Any], Any],
+    body_fn: Callable[[Any], Any],
+    init: Any,
+    max_steps: int | None = None,
+    *,
+    checkpoint: int | bool = False,
 ) -> Any:
     """Repeat ``state = body_fn(state)`` while ``cond_fn(state)`` is true, and return the last state.
 
@@ -51,6 +57,9 @@ def while_loop(
         init: first state: a tensor, or nested tuples, lists, dictionaries and dataclasses of tensors.
         max_steps: upper bound of the number of steps, where the loop stops. Gradients require it; memory for this many
             states is kept.
+        checkpoint: a number k, with ``max_steps``: the gradient keeps the state before each k steps alone, and runs
+            the k steps again in the backward pass. True stands for about the square root of ``max_steps``. Compiled
+            code then skips the chunks after the last step.
 
     Returns:
         The last state.
@@ -58,7 +67,8 @@ def while_loop(
     Raises:
         ShapeError: a step changes a shape.
         DTypeError: a step changes an element type.
-        ArgumentError: a step changes the nesting, or the state holds no tensor.
+        ArgumentError: a step changes the nesting, or the state holds no tensor; or ``checkpoint`` is no number of
+            steps, or comes without ``max_steps`` or with a condition that draws random numbers.
         GradientError: a gradient passes through a loop without ``max_steps``.
         TraceError: in a trace, a function writes to tensors from outside or, without ``max_steps``, ``cond_fn`` checks
             an index.
@@ -72,18 +82,32 @@ def while_loop(
         raise ArgumentError("while_loop: the state holds no tensor", remedy="add a counter: graphc.tensor(0)")
     if max_steps is not None and max_steps < 0:
         raise ArgumentError(f"while_loop: max_steps must be at least 0, got {max_steps}")
+    if checkpoint and max_steps is None:
+        raise ArgumentError("while_loop: checkpoint needs max_steps", remedy="pass an upper bound of the steps")
+    chunk = chunk_length("while_loop", checkpoint, max_steps) if checkpoint else 0
     if not isinstance(front(), Tracer):
-        return _in_python(cond_fn, body_fn, init, max_steps)
+        return _in_python(cond_fn, body_fn, init, max_steps, chunk)
     if max_steps is not None:
-        return _bounded(cond_fn, body_fn, init, max_steps)
+        return _bounded(cond_fn, body_fn, init, max_steps, chunk)
     return _unbounded(cond_fn, body_fn, init)
 
 
-def _in_python(cond_fn: Any, body_fn: Any, state: Any, max_steps: int | None) -> Any:
-    steps = 0
-    while (max_steps is None or steps < max_steps) and bool(_evaluated(cond_fn, state)):
-        state = _like(state, _stepped(body_fn, state))
-        steps += 1
+def _in_python(cond_fn: Any, body_fn: Any, state: Any, max_steps: int | None, chunk: int) -> Any:
+    def run(state: Any, most: int | None) -> tuple[Any, bool]:
+        steps = 0
+        while most is None or steps < most:
+            if not bool(_evaluated(cond_fn, state)):
+                return state, False
+            state = _like(state, _stepped(body_fn, state))
+            steps += 1
+        return state, True
+
+    if not chunk or max_steps is None:
+        return unshared(run(state, max_steps)[0])
+    goes_on = True
+    for start in range(0, max_steps, chunk):
+        if goes_on:
+            state, goes_on = run_again(run, state, min(chunk, max_steps - start))
     return unshared(state)
 
 
@@ -99,18 +123,32 @@ def _stepped(body_fn: Any, state: Any) -> Any:
         return body_fn(state)
 
 
-def _bounded(cond_fn: Any, body_fn: Any, init: Any, max_steps: int) -> Any:
-    """Run ``max_steps`` steps of a scan; those after the last real one pass their state on."""
+def _bounded(cond_fn: Any, body_fn: Any, init: Any, max_steps: int, chunk: int) -> Any:
+    """Run ``max_steps`` steps of a scan; those after the last real one pass their state on. With ``chunk``, a step of
+    the scan is a branch that runs this many steps: its gradient keeps its operands alone (see ``cond``)."""
     if not max_steps:
         return unshared(init)
     if _draws(cond_fn, init):
+        if chunk:
+            raise ArgumentError(
+                "while_loop: checkpoint does not work with a condition that draws random numbers",
+                remedy="draw them in the step, and make them part of the state",
+            )
         return _bounded_draws(cond_fn, body_fn, init, max_steps)
 
     def step(state: Any, _: Any) -> tuple[Any, Any]:
         more = _evaluated(cond_fn, state)
         return cond(more, lambda s: _like(s, _stepped(body_fn, s)), lambda s: s, (state,)), None
 
-    return scan(step, init, length=max_steps)[0]
+    def steps(state: Any, count: int) -> Any:
+        more = _evaluated(cond_fn, state)
+        return cond(more, lambda s: scan(step, s, length=count)[0], lambda s: s, (state,))
+
+    if not chunk:
+        return scan(step, init, length=max_steps)[0]
+    count, rest = divmod(max_steps, chunk)
+    state = scan(lambda state, _: (steps(state, chunk), None), init, length=count)[0] if count else init
+    return steps(state, rest) if rest else state
 
 
 def _bounded_draws(cond_fn: Any, body_fn: Any, init: Any, max_steps: int) -> Any:
@@ -260,12 +298,19 @@ def _refuse_checks(test: Tracer) -> None:
 
 
 def fori_loop(
-    lower: Any, upper: Any, body_fn: Callable[[Any, Any], Any], init: Any, max_steps: int | None = None
+    lower: Any,
+    upper: Any,
+    body_fn: Callable[[Any, Any], Any],
+    init: Any,
+    max_steps: int | None = None,
+    *,
+    checkpoint: int | bool = False,
 ) -> Any:
     """Apply ``state = body_fn(i, state)`` for each ``i`` from ``lower`` to ``upper - 1``; return the last state.
 
     With Python numbers as bounds it is a differentiable ``scan``, and ``i`` is an i64 tensor without dimensions. With a
-    tensor as a bound it is a ``while_loop``, whose gradient needs ``max_steps``. Raises the errors of these two.
+    tensor as a bound it is a ``while_loop``, whose gradient needs ``max_steps``. ``checkpoint`` and the errors are
+    those of these two.
 
     Example:
         >>> import graphc as gc
@@ -276,11 +321,14 @@ def fori_loop(
         if upper <= lower:
             return unshared(init)
         numbers = iota(shape=(upper - lower,), axis=0, dtype=int64) + lower
-        return scan(lambda state, i: (body_fn(i, state), None), init, numbers)[0]
+        return scan(lambda state, i: (body_fn(i, state), None), init, numbers, checkpoint=checkpoint)[0]
     start = lower if isinstance(lower, Tensor) else front().scalar(lower, int64)
     state = (start.reshape(()).to(int64), init)
-    last_state = while_loop(lambda s: s[0] < upper, lambda s: (s[0] + 1, body_fn(s[0], s[1])), state, max_steps)
-    return last_state[1]
+
+    def step(s: Any) -> Any:
+        return s[0] + 1, body_fn(s[0], s[1])
+
+    return while_loop(lambda s: s[0] < upper, step, state, max_steps, checkpoint=checkpoint)[1]
 
 
 def map(f: Callable[[Any], Any], xs: Any) -> Any:

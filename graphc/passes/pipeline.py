@@ -63,6 +63,7 @@ PASSES: tuple[Pass, ...] = (
     # Decompositions of products repack weights, which all steps share.
     HoistFromSteps(),
     JoinPaddedParts(),
+    OptimizeSteps((JoinPaddedParts(),), "join-padded-parts-in-steps"),
     Canonicalize(),
     BatchNormFolding(),
     # Clean up after decomposition and folding: constants of weights, views of views, equal paddings.

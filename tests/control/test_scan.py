@@ -290,3 +290,72 @@ def test_vmap_of_steps_that_draw_is_refused():
 
     with pytest.raises(TraceError, match="random numbers inside of a loop or a branch"):
         graphc.vmap(function, randomness="different")(tensor(4, 3))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("size", [True, 1, 4, 11, 40])
+def test_checkpoints_change_no_value(size: int, reverse: bool):
+    """Chunks that divide the 11 steps, chunks that do not, and one longer than all steps."""
+    w, xs = tensor(3, 3), {"x": tensor(11, 3, seed=1), "y": tensor(11, seed=2)}
+
+    def loss(w, xs, checkpoint=False):
+        def step(carry, row):
+            carry = (carry @ w).tanh() + row["x"] * row["y"]
+            return carry, {"sum": carry.sum(), "all": carry}
+
+        carry, ys = scan(step, w[0], xs, reverse=reverse, checkpoint=checkpoint)
+        return (carry * ys["sum"][3] + ys["all"][5] ** 2).sum()
+
+    plain = graphc.func.value_and_grad(loss, argnums=(0, 1))
+    chunked = graphc.func.value_and_grad(lambda w, xs: loss(w, xs, size), argnums=(0, 1))
+    value, (by_w, by_xs) = graphc.compile(plain)(w, xs)
+    for run in (chunked, graphc.compile(chunked)):
+        actual, (again_w, again_xs) = run(w, xs)
+        if run is not chunked:
+            assert actual.item() == value.item()
+        np.testing.assert_allclose(actual.numpy(), value.numpy(), rtol=1e-5)
+        np.testing.assert_allclose(again_w.numpy(), by_w.numpy(), rtol=1e-4, atol=1e-6)
+        for key in xs:
+            np.testing.assert_allclose(again_xs[key].numpy(), by_xs[key].numpy(), rtol=1e-4, atol=1e-6)
+
+
+def test_checkpoints_keep_less():
+    """Memory of a gradient grows with the square root of the steps."""
+
+    def arena(checkpoint, length):
+        def loss(w, x):
+            return scan(lambda c, _: ((c @ w).tanh().exp().sin(), None), x, length=length, checkpoint=checkpoint)[
+                0
+            ].sum()
+
+        return Stages(graphc.trace(graphc.grad(loss), tensor(8, 8), tensor(8))).scheduled.arena
+
+    assert arena(False, 3600) > 3.5 * arena(False, 900)
+    assert arena(True, 3600) < 2.5 * arena(True, 900) < arena(False, 900) / 4
+
+
+def test_checkpoints_repeat_random_numbers():
+    x = tensor(9, 3, grad=True)
+    drop = nn.Dropout(0.5)
+
+    def loss(x):
+        return (scan(lambda c, x: (drop(c.sin() + x), c), x[0] * 0, x, checkpoint=3)[0] ** 2).sum()
+
+    gradients = []
+    for run in (loss, graphc.compile(loss)):
+        graphc.manual_seed(0)
+        gradients.append(graphc.autograd.grad(run(x), x)[0].numpy())
+    np.testing.assert_allclose(*gradients, rtol=1e-5)
+    assert np.any(gradients[0])
+
+
+@pytest.mark.parametrize("checkpoint", [-1, 1.5, "all"])
+def test_chunks_have_a_length(checkpoint):
+    with pytest.raises(ArgumentError, match="checkpoint must be True or at least 1"):
+        scan(running, tensor(3), tensor(4, 3), checkpoint=checkpoint)
+
+
+def test_chunks_of_named_dimensions_are_refused():
+    function = graphc.compile(lambda x: scan(running, x[0], x, checkpoint=2)[0], dims={"x": (graphc.Dim("n"), None)})
+    with pytest.raises(ArgumentError, match="same in all calls"):
+        function(tensor(8, 3))

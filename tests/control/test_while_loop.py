@@ -215,3 +215,52 @@ def test_a_check_in_the_condition_is_refused():
     table = gc.arange(5)
     with pytest.raises(TraceError, match="the condition checks an index"):
         gc.compile(lambda n: gc.while_loop(lambda n: table[n] < 3, lambda n: n + 1, n))(gc.tensor(0))
+
+
+@pytest.mark.parametrize("checkpoint", [True, 1, 4, 25, 40])
+@pytest.mark.parametrize("limit", [0, 3, 8, 90])
+def test_checkpoints_change_no_value(checkpoint, limit):
+    """No step, a part of a chunk, entire chunks, and more steps than the bound of 25 allows."""
+    w, x = gc.randn(3, 3, generator=gc.Generator().manual_seed(1)), gc.ones(3)
+
+    def loss(w, x, limit, checkpoint):
+        def step(state):
+            return {"n": state["n"] + 1, "x": (state["x"] @ w).sin() + x}
+
+        state = gc.while_loop(
+            lambda s: s["n"] < limit, step, {"n": gc.tensor(0), "x": x}, max_steps=25, checkpoint=checkpoint
+        )
+        return (state["x"] ** 2).sum()
+
+    def run(checkpoint):
+        return gc.func.value_and_grad(lambda w, x, limit: loss(w, x, limit, checkpoint), argnums=(0, 1))
+
+    expected, gradients = gc.compile(run(False))(w, x, gc.tensor(limit))
+    compiled, eager = gc.compile(run(checkpoint)), run(checkpoint)
+    assert compiled(w, x, gc.tensor(limit))[0].item() == expected.item()
+    for function in (compiled, eager):
+        value, actual = function(w, x, gc.tensor(limit))
+        np.testing.assert_allclose(value.numpy(), expected.numpy(), rtol=1e-5)
+        for a, b in zip(actual, gradients, strict=True):
+            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-4, atol=1e-6)
+
+
+def test_checkpoints_of_a_for_loop():
+    def loss(x, upper, bound=None):
+        return gc.fori_loop(0, upper, lambda i, x: (x * 1.1 + i).sin(), x, bound, checkpoint=3).sum()
+
+    x = gc.ones(2)
+    expected = gc.grad(lambda x: gc.fori_loop(0, 10, lambda i, x: (x * 1.1 + i).sin(), x).sum())(x)
+    for function in (lambda x: loss(x, 10), lambda x: loss(x, gc.tensor(10), 12)):
+        for run in (gc.grad(function), gc.compile(gc.grad(function))):
+            np.testing.assert_allclose(run(x).numpy(), expected.numpy(), rtol=1e-5)
+
+
+def test_checkpoints_need_a_bound_and_a_condition_without_random_numbers():
+    with pytest.raises(ArgumentError, match="checkpoint needs max_steps"):
+        gc.while_loop(lambda s: s < 9, lambda s: s + 1, gc.tensor(0), checkpoint=True)
+    draws = gc.compile(
+        lambda s: gc.while_loop(lambda s: s < gc.rand(()), lambda s: s + 1, s, max_steps=9, checkpoint=True)
+    )
+    with pytest.raises(ArgumentError, match="draws random numbers"):
+        draws(gc.tensor(0.0))

@@ -123,6 +123,22 @@ def test_gradients_of_slices_are_written_once():
     assert sizes[8 * PARTS] < 1.2 * sizes[2 * PARTS]
 
 
+def test_gradients_of_slices_in_steps_are_joined():
+    """A step backwards writes the gradients of all elements of a vector once, not once for each element."""
+    sizes = {}
+    for length in (2 * PARTS, 4 * PARTS):
+
+        def loss(w: Any) -> Any:
+            step = lambda state, _: ([s * w[i] for i, s in enumerate(state)], None)  # noqa: E731
+            return sum(gc.scan(step, [w[0]] * len(w), length=9)[0])
+
+        graph = optimize(gc.trace(gc.grad(loss), gc.rand(length)))
+        steps = [n.attrs["body"] for n in graph.nodes() if n.op.name == "scan"]
+        assert steps and not any(n.op.name == "pad" for step in steps for n in step.nodes())
+        sizes[length] = sum(1 for k in lower_graph(graph).kernels for _ in walk(k.body)) / length
+    assert sizes[4 * PARTS] < 1.2 * sizes[2 * PARTS]
+
+
 def test_compiled_gradients_of_slices_are_those_of_eager_mode():
     w = gc.rand(MANY, 3, requires_grad=True)
 

@@ -30,7 +30,7 @@ from graphc.passes.narrow_products import NarrowProducts
 from graphc.passes.padded_sums import JoinPaddedParts
 from graphc.passes.read_codes import ReadCodes
 from graphc.passes.rematerialize import Rematerialize
-from graphc.passes.scans import HoistFromSteps, MergeScans, OptimizeSteps, PruneScans
+from graphc.passes.scans import HoistFromSteps, MergeScans, OptimizeSteps, PruneScans, ShareInvariantStacks
 from graphc.passes.slice_updates import UpdateSlices
 from graphc.passes.split_complex import SplitComplex
 from graphc.passes.update_order import EarlyCalls
@@ -56,6 +56,7 @@ PASSES: tuple[Pass, ...] = (
     # Merge a scan with the second run of its step for the gradient; the backward step then needs fewer stacks.
     MergeScans(),
     OptimizeSteps(_SIMPLIFY),
+    ShareInvariantStacks(),
     PruneScans(),
     # From here on, no pass differentiates the graph.
     ByteProducts(),

@@ -1,4 +1,4 @@
-"""Scans: merge equal ones, drop unused carries, stacks and operands, hoist invariants, and optimize each step."""
+"""Scans: merge equal ones, drop unused carries, stacks and operands, share and hoist invariants, optimize each step."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from graphc.ir.graph.interpret import copy, live_nodes
 from graphc.ir.op import Trait
 from graphc.ops.dispatch import GraphDispatcher, current, use
 from graphc.ops.flow.control import inline
+from graphc.ops.movement.shape import broadcast_to
 from graphc.passes.base import Pass, PassResult, held_graphs, holding_graphs, with_costs
 from graphc.passes.cse import CommonSubexpressionElimination
 
@@ -192,6 +193,83 @@ def _partial(graph: Graph, arguments: Sequence[Any], outputs: Sequence[Value]) -
             results = results if isinstance(results, tuple) else (results,)
             values.update(zip(node.results, results, strict=True))
     return [values[v] for v in outputs]
+
+
+@dataclass(frozen=True)
+class ShareInvariantStacks:
+    """Do not stack a value that is the same in all steps, as gradients keep parts of shared operands.
+
+    Needs: any valid graph. Does: computes such a value outside, replaces its stack by a broadcast, and passes a
+    sequence that is a broadcast as a shared operand. Leaves: unused stacks, which ``prune-scans`` drops.
+
+        %a, %b = scan(%c, %w) {body: mul(%c, %s), %s = slice(%w)}   ->   %s = slice(%w)
+        %d = scan(%g, %b) {body: mul(%g, %b)}                            %d = scan(%g, %s) {body: mul(%g, %s)}
+    """
+
+    name: str = "share-invariant-stacks"
+
+    def run(self, graph: Graph) -> PassResult:
+        """Count stacks and sequences."""
+        changed = sum([_unstack(graph, node) for node in _scans(graph)])
+        return PassResult(graph, changed + sum([_share(graph, node) for node in _scans(graph)]))
+
+
+def _unstack(graph: Graph, node: Node) -> int:
+    """Replace the stacks of invariants by broadcasts, and return their number."""
+    body: Graph = node.attrs["body"]
+    shared = node.attrs["carries"] + node.attrs["sequences"]
+    outside: dict[Value, Value] = dict(zip(body.inputs[shared:], node.operands[shared:], strict=True))
+    invariant = set(outside)
+    for inner in body.nodes():
+        operands = [v for v in inner.operands if not v.is_scalar_constant]
+        pure = inner.op.has(Trait.PURE) and not inner.op.has(Trait.RANDOM) and not held_graphs(inner)
+        if pure and operands and len(inner.results) == 1 and invariant.issuperset(operands):
+            invariant.add(inner.result)
+    changed = 0
+    carries = node.attrs["carries"]
+    for value, stack in zip(body.outputs[carries:], node.results[carries:], strict=True):
+        if value in invariant and graph.is_used(stack):
+            with use(GraphDispatcher(graph, node.location)):
+                single = _computed_outside(graph, value, outside)
+                graph.replace_uses(stack, broadcast_to(single, shape=stack.shape))
+            changed += 1
+    return changed
+
+
+def _computed_outside(graph: Graph, value: Value, outside: dict[Value, Value]) -> Value:
+    """Return the value that an invariant of a step has in the graph of the scan."""
+    pending = [value]
+    while pending:
+        inner = pending[-1].node
+        missing = [v for v in inner.operands if v not in outside and not v.is_scalar_constant]
+        pending += missing
+        if not missing:
+            operands = [outside.get(v) or graph.scalar(v.node.attrs["value"], v.dtype) for v in inner.operands]
+            top = pending.pop()
+            if top not in outside:
+                outside[top] = emit(graph, inner.op, operands, inner.attrs, inner.location, top.name)[0]
+    return outside[value]
+
+
+def _share(graph: Graph, node: Node) -> int:
+    """Pass the sequences of a scan whose slices are all one value as shared operands, and return their number."""
+    last = node.attrs["carries"] + node.attrs["sequences"]
+    singles: dict[int, Value] = {}
+    for i in range(node.attrs["carries"], last):
+        source = node.operands[i].node
+        if source.op is broadcast_to.op and source.operands[0].shape == node.operands[i].shape[1:]:
+            singles[i] = source.operands[0]
+    if not singles:
+        return 0
+    body: Graph = copy(node.attrs["body"])
+    order = [*(i for i in range(len(node.operands)) if i not in singles), *singles]
+    body.inputs[:] = [body.inputs[i] for i in order]
+    operands = [singles.get(i, node.operands[i]) for i in order]
+    new = _emit(graph, node, operands, body, sequences=node.attrs["sequences"] - len(singles))
+    for old, value in zip(node.results, new.results, strict=True):
+        graph.replace_uses(old, value)
+    graph.erase(node)
+    return len(singles)
 
 
 _STAYS = Trait.VIEW | Trait.GENERATOR | Trait.CONVERSION

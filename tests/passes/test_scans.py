@@ -11,7 +11,7 @@ from graphc.ir.graph.parse import parse_graph
 from graphc.ops.autodiff import vjp_graph
 from graphc.passes.canonicalize import Canonicalize
 from graphc.passes.pipeline import optimize
-from graphc.passes.scans import HoistFromSteps, MergeScans, OptimizeSteps, PruneScans
+from graphc.passes.scans import HoistFromSteps, MergeScans, OptimizeSteps, PruneScans, ShareInvariantStacks
 from tests.passes.check_pass import check_equal, check_pass
 from tests.passes.choosing import Choosing
 
@@ -132,3 +132,39 @@ def test_what_all_steps_compute_alike_is_computed_once_unless_it_is_larger_than_
     assert [n.op.name for n in result.graph.nodes() if n.op.name in ("exp", "mul")] == ["exp", "mul"]
     check_equal(before, result.graph)
     assert HoistFromSteps().run(result.graph).changed == 0
+
+
+KEPT = """
+graph @f(%c: f32[2], %x: f32[4,2], %w: f32[6], %g: f32[2]) -> (f32[2], f32[2]) {
+  %s.0, %s.1, %s.2 = scan(%c, %x, %w) {body=graph @step(
+      %c: f32[2], %x: f32[2], %w: f32[6]) -> (f32[2], f32[2], f32[2]) {
+    %v = slice(%w) {starts=[2], stops=[4], steps=[1]} : f32[2]
+    %u = mul(%v, %v) : f32[2]
+    %p = mul(%c, %u) : f32[2]
+    %n = add(%p, %x) : f32[2]
+    return %n, %u, %c
+  }, carries=1, sequences=1, length=4, reverse=false} : f32[2], f32[4,2], f32[4,2]
+  %b.0 = scan(%g, %s.1, %s.2) {body=graph @back(%g: f32[2], %u: f32[2], %c: f32[2]) -> (f32[2]) {
+    %a = mul(%g, %u) : f32[2]
+    %d = mul(%a, %c) : f32[2]
+    return %d
+  }, carries=1, sequences=2, length=4, reverse=true} : f32[2]
+  return %s.0, %b.0
+}
+"""
+
+
+def test_what_is_the_same_in_all_steps_is_not_stacked():
+    graph = parse_graph(KEPT)
+    before = copy(graph)
+    result = ShareInvariantStacks().run(graph)
+    assert result.changed == 2
+    check_equal(before, result.graph)
+    pruned = PruneScans().run(result.graph).graph
+    check_equal(before, pruned)
+    forward, backward = scans(pruned)
+    assert [v.shape for v in forward.results] == [(2,), (4, 2)]
+    assert backward.attrs["sequences"] == 1 and backward.operands[2].shape == (2,)
+    assert ShareInvariantStacks().run(pruned).changed == 0
+    varying = parse_graph(KEPT.replace("return %n, %u, %c", "return %n, %n, %c"))
+    assert ShareInvariantStacks().run(varying).changed == 0

@@ -48,6 +48,7 @@ REWRITES = (
     "padded_sums",
     "precision",
     "read_codes",
+    "scans",
     "slice_updates",
     "winograd",
 )

@@ -11,6 +11,7 @@ from graphc.base.records import dataclass
 from graphc.base.sizes.size import at, is_size
 from graphc.ir.graph.graph import Node, Value
 from graphc.ops import dispatch
+from graphc.ops.pointwise import elementwise
 from graphc.streams.attention_rules import is_positional
 from graphc.streams.plan import Plan, apply, constant
 from graphc.streams.positions import numbers
@@ -96,11 +97,11 @@ def _is_inside(offsets: Offsets, rows: int) -> bool:
 def _terms(value: Value) -> list[Value]:
     """Return the values whose sum a value is, if none of its elements is negative."""
     node = value.node
-    if node.op.name == "add":
+    if node.op is elementwise.add.op:
         return [term for v in node.operands for term in _terms(v)]
-    if node.op.name == "where":
+    if node.op is elementwise.where.op:
         negative, _, same = node.operands
-        if negative.node.op.name == "lt" and negative.node.operands[0] is same:
+        if negative.node.op is elementwise.lt.op and negative.node.operands[0] is same:
             return _terms(same)
     return [value]
 
@@ -108,7 +109,7 @@ def _terms(value: Value) -> list[Value]:
 def _product(value: Value, known: dict[Value, bool]) -> tuple[Value, Value | None]:
     """Return computed numbers and what they are multiplied by, which follows from the length."""
     node = value.node
-    if node.op.name == "mul":
+    if node.op is elementwise.mul.op:
         for number, factor in (node.operands, node.operands[::-1]):
             if is_positional(factor, known) and not factor.shape:
                 return number, factor

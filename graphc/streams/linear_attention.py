@@ -15,6 +15,7 @@ import numpy as np
 
 from graphc.ir.graph.graph import Node, Value
 from graphc.ops import dispatch
+from graphc.ops.pointwise import elementwise
 from graphc.streams.plan import Plan, apply, constant
 from graphc.streams.positions import numbers
 from graphc.streams.signal import Decay, Factors, Signal, resized
@@ -39,7 +40,7 @@ def decay_of(plan: Plan, mask: Value, length: int, hides: bool | None) -> Decay 
 def scaled(plan: Plan, node: Node, signals: Sequence[Signal], pair: Signal) -> Factors | None:
     """Return the factors of a product of pairs and numbers that are the same for all of them."""
     other = next((s for s in signals if s is not pair), None)
-    is_linear = node.op.name == "mul" or (node.op.name == "div" and signals[0] is pair)
+    is_linear = node.op is elementwise.mul.op or (node.op is elementwise.div.op and signals[0] is pair)
     if pair.factors is None or other is None or not is_linear or other.moves or max(other.shape[-2:], default=1) > 1:
         return None
     rows = pair.factors.rows

@@ -12,6 +12,7 @@ import numpy as np
 from graphc.base.records import dataclass
 from graphc.ir.graph.graph import Node, Value
 from graphc.ir.graph.interpret import bound_attrs
+from graphc.ops.movement import shape
 from graphc.streams.plan import Plan, apply, constant
 from graphc.streams.signal import Signal, resized
 
@@ -55,7 +56,7 @@ def numbers(plan: Plan, value: Value, length: int) -> np.ndarray:
             continue
         stack.pop()
         attrs = bound_attrs(node, sizes)
-        if node.op.name == "slice" and any(map(operator.gt, attrs["stops"], known[node.operands[0]].shape)):
+        if node.op is shape.slice.op and any(map(operator.gt, attrs["stops"], known[node.operands[0]].shape)):
             raise plan.unsupported(node, "numbers from a table that ends, other than in a mask")
         known.update(zip(node.results, node.op.evaluate([known[v] for v in node.operands], attrs), strict=True))
     return known[value]

@@ -12,6 +12,7 @@ from graphc.base.sizes.size import Dimension, at, is_size
 from graphc.base.sizes.size_limits import limits
 from graphc.ir.graph.graph import Graph, Node
 from graphc.ir.graph.interpret import assumed, bind
+from graphc.ops.movement import shape
 from graphc.streams.plan import LONG, Plan, apply, constant
 from graphc.streams.signal import Signal, resized
 
@@ -36,7 +37,7 @@ def longest(plan: Plan) -> int | None:
 
 def _ends(node: Node, dimension: Dimension) -> list[int]:
     """Return the largest size of the dimension of time for each table that a node slices."""
-    if node.op.name != "slice":
+    if node.op is not shape.slice.op:
         return []
     found = []
     for stop, size in zip(node.attrs["stops"], node.operands[0].shape, strict=True):

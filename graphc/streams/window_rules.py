@@ -11,6 +11,7 @@ import numpy as np
 from graphc.base.records import dataclass
 from graphc.ir.graph.graph import Node, Value
 from graphc.ops import dispatch
+from graphc.ops.selection import index
 from graphc.streams.basic_rules import each_sample, latest
 from graphc.streams.flat_rules import is_own, read
 from graphc.streams.plan import Indivisible, Plan, apply, constant, cut
@@ -210,7 +211,7 @@ def _first_read(plan: Plan, x: Signal, axis: int) -> tuple[Signal, list[Value]]:
     """Return the signal whose samples reads of reads take, and the positions of the earlier reads, the last one first:
     a frame of reflected samples waits for its own samples only, not for all reflected ones before."""
     earlier = []
-    while x.value.node.op.name == "gather":
+    while x.value.node.op is index.gather.op:
         source, indices = (plan.signals[v] for v in x.value.node.operands)
         if source.axis != axis or indices.axis != 0 or indices.rank != 1 or not indices.positional:
             break

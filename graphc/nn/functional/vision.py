@@ -17,8 +17,8 @@ from graphc.nn.functional.volume import adaptive_avg_pool3d
 from graphc.ops.movement import shape
 from graphc.ops.movement import shape as shapes
 from graphc.ops.selection import index
-from graphc.tensors.frames import PAD_SOURCES, overlapped, pad_along
 from graphc.tensors.repeated import compiled_when_repeated
+from graphc.tensors.spectra.frames import PAD_SOURCES, overlapped, pad_along
 from graphc.tensors.tensor import Tensor
 
 __all__ = ["channel_shuffle", "fold", "interpolate", "pad", "pixel_shuffle", "pixel_unshuffle", "unfold", "upsample"]

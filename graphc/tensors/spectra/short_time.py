@@ -10,8 +10,8 @@ from graphc.ops.movement import shape
 from graphc.ops.pointwise import elementwise as ew
 from graphc.ops.pointwise.complex import view_as_real
 from graphc.tensors.creation import ones
-from graphc.tensors.frames import PAD_SOURCES, overlapped, pad_along
 from graphc.tensors.spectra import fourier
+from graphc.tensors.spectra.frames import PAD_SOURCES, overlapped, pad_along
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front, need_tensor
 

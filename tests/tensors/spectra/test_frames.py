@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import graphc as gc
-from graphc.tensors.frames import overlapped, pad_along
+from graphc.tensors.spectra.frames import overlapped, pad_along
 
 
 @pytest.mark.parametrize(("mode", "of_numpy"), [("reflect", "reflect"), ("replicate", "edge"), ("circular", "wrap")])

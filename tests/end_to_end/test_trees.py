@@ -1,5 +1,4 @@
-"""Nested containers as arguments, carries and results of every function that takes a function: each entry point with
-each kind of container, eager and compiled."""
+"""Nested containers as arguments, carries and results of all functions that take functions, eager and compiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What libraries for one operating system consist of: kinds of files, choices, and how object code is linked."""
+"""Record of an operating system: the kinds of files of its libraries, their choices, and how code is linked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all streams share: a module of one tick whose states are buffers, and its compiled calls."""
+"""Common parts of all streams: a module of one tick whose states are buffers, and its compiled calls."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Decay:
 
 @dataclass(frozen=True)
 class Factors:
-    """What a value of pairs of samples is a product of."""
+    """Factors whose product is a value of pairs of samples."""
 
     rows: Signal
     columns: Signal
@@ -76,7 +76,7 @@ class Signal:
     columns: int | None = None
     """Second dimension of time, of the samples that a row of an attention looks at: the last ones up to its tick."""
     hidden: float | None = None
-    """What columns contain that a row must not see: 0, minus infinity, or None where they contain numbers."""
+    """Content of columns that a row must not see: 0, minus infinity, or None where they contain numbers."""
     factors: Factors | None = field(default=None, compare=False)
     """For pairs with all earlier samples: what they are a product of, as long as they are linear in it."""
     positional: bool = False

@@ -84,7 +84,7 @@ class Stream(Running, ChecksItself):
 
     @property
     def outputs(self) -> tuple[Signal, ...]:
-        """What each output is in a tick."""
+        """Signal of each output in a tick."""
         return self._planned.outputs
 
     @property

@@ -21,7 +21,7 @@ _SYMBOL = struct.Struct("<IIIBBH")
 
 @dataclass(frozen=True)
 class Contents:
-    """What a linker of static libraries reads of an object file."""
+    """Parts of an object file that a linker of static libraries reads."""
 
     defined: tuple[str, ...]
     """Symbols that other files see."""

@@ -48,6 +48,7 @@ REWRITES = (
     "passes/padded_sums",
     "passes/precision",
     "passes/read_codes",
+    "passes/scalar_steps",
     "passes/scans",
     "passes/slice_updates",
     "passes/winograd",

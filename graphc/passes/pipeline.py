@@ -30,6 +30,7 @@ from graphc.passes.narrow_products import NarrowProducts
 from graphc.passes.padded_sums import JoinPaddedParts
 from graphc.passes.read_codes import ReadCodes
 from graphc.passes.rematerialize import Rematerialize
+from graphc.passes.scalar_steps import ScalarSteps
 from graphc.passes.scans import HoistFromSteps, MergeScans, OptimizeSteps, PruneScans, ShareInvariantStacks
 from graphc.passes.slice_updates import UpdateSlices
 from graphc.passes.split_complex import SplitComplex
@@ -63,6 +64,7 @@ PASSES: tuple[Pass, ...] = (
     Decompose(),
     # Decompositions of products repack weights, which all steps share.
     HoistFromSteps(),
+    ScalarSteps(),
     JoinPaddedParts(),
     OptimizeSteps((JoinPaddedParts(),), "join-padded-parts-in-steps"),
     Canonicalize(),

@@ -414,6 +414,11 @@ class FusionCosts:
 class RewriteCosts:
     """Thresholds of graph rewrites with a possible loss."""
 
+    scalar_elements: int = 8
+    """Maximum elements of an array in a scan's step that is split into scalars: about those of a vector, because each
+    is computed by itself."""
+    scalar_nodes: int = 600
+    """Maximum nodes of such a step. A bound on compile time."""
     winograd_advantage: float = 1.05
     """Minimum estimated ratio of multiply-adds between a direct convolution and Winograd's method."""
     winograd_transform: int = 20

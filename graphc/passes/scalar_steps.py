@@ -61,7 +61,10 @@ class ScalarSteps:
 def _is_small(node: Node, most: int) -> bool:
     """Check whether a step computes few numbers, and joins some of them to arrays with which it computes."""
     body: Graph = node.attrs["body"]
-    shared = body.inputs[node.attrs["carries"] + node.attrs["sequences"] :]
+    carries, last = node.attrs["carries"], node.attrs["carries"] + node.attrs["sequences"]
+    if any(is_size(n) or n > most for v in body.inputs[:last] for n in v.shape):
+        return False
+    shared = body.inputs[last:]
     values = [*body.inputs, *(v for inner in body.nodes() for v in inner.results)]
     if any(is_size(n) for v in values for n in v.shape):
         return False
@@ -70,7 +73,7 @@ def _is_small(node: Node, most: int) -> bool:
     joined = {
         v for inner in body.nodes() if len(inner.operands) > 1 and inner.op.has(Trait.VIEW) for v in inner.results
     }
-    carried = body.outputs[: node.attrs["carries"]]
+    carried = body.outputs[:carries]
     return any(v in carried or any(not r.op.has(Trait.VIEW) for r, _ in body.uses(v)) for v in joined)
 
 

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -113,6 +114,7 @@ SWEEP = Sweep(
     ("numbers", "graphc compile s", "jax compile s"),
     notes=_summary,
     seconds=0.2,
+    page=Path(__file__).parent.parent / "docs" / "performance.md",
 )
 
 if __name__ == "__main__":

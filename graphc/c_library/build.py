@@ -117,7 +117,7 @@ def build_library(
         threads: include a pool of worker threads; ``NAME_set_threads`` chooses how many share a call.
         realtime: prove the absence of allocations, locks and system calls for each entry, and report its costs.
         target: a target, or several of one architecture, of which ``init`` takes the first that fits: ``avx2,sse2``.
-        strict_order, precision, passes, dims: as for ``export``; ``flush_denormals`` as for ``compile``.
+        strict_order, flush_denormals, precision, passes, dims: as for ``compile`` and ``export``.
 
     Returns:
         The Library: its files, entries and sizes.

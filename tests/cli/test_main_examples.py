@@ -84,7 +84,7 @@ def _write_images(folder: Path) -> None:
 def _write_stream(folder: Path) -> None:
     stream = gc.stream(nn.Conv1d(1, 1, 3), gc.zeros(1, 1, 64), dim=2, step=64)
     gc.export(stream.module, *stream.examples(), path=folder / "denoiser.gcm")
-    write(folder / "noisy.wav", np.random.default_rng(0).standard_normal(640).astype(np.float32) / 8, 48000)
+    write(folder / "noisy.wav", np.random.default_rng(0).standard_normal((1, 640)).astype(np.float32) / 8, 48000)
 
 
 def _write_foreign(folder: Path) -> None:

@@ -128,8 +128,7 @@ def test_emitted_code_unpacks_vectors():
     text = Stages(graph, target=target_named("avx512")).asm
     assert "vpermps\t%zmm" in text and "vsubps" not in text and "vaddps" not in text
     text = Stages(graph, target=target_named("avx2")).asm
-    assert "vsubps\t%ymm" in text and "vsubss" not in text
-    assert text.count("vaddps") == 6  # each of two blocks joins its four sums
+    assert "vsubps\t%ymm" in text and "vsubss" not in text and "vaddps" not in text
     assert "ushr" in Stages(graph, target=target_named("neon")).asm
 
 

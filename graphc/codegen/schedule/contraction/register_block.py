@@ -397,8 +397,8 @@ def _far_accesses(c: Contraction, a: Load, axis: Axis, target: Target) -> int:
 
 def may_add_in_turn(c: Contraction, target: Target) -> bool:
     """Return whether products may be added to several sums in turn: additions of integers do not wait for each other,
-    and strict order forbids it."""
-    return c.dtype.is_floating_point and not target.costs.strict_order
+    steps of a packed word share its load, and strict order forbids it."""
+    return c.dtype.is_floating_point and not c.unpacked and not target.costs.strict_order
 
 
 def _step_cycles(sums: int, reads: int, panel: float, k: ContractionCosts, chains: int) -> float:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from graphc.base.lazy import LazySequence
 from graphc.base.records import dataclass
 from graphc.ir.graph.graph import Graph, Node
+from graphc.ir.graph.interpret import copy
 from graphc.ir.op import Trait
 
 if TYPE_CHECKING:
@@ -58,6 +59,18 @@ def held_graphs(node: Node) -> tuple[str, ...]:
 def holding_graphs(graph: Graph) -> list[Node]:
     """Return the nodes for which ``held_graphs`` returns names."""
     return graph.nodes_of(lambda op: op.has_any(_HOLDING))
+
+
+def run_inside(step: Pass, graph: Graph) -> int:
+    """Run a pass on the graphs that the nodes of a graph hold; return the number of changes."""
+    changed = 0
+    for node in holding_graphs(graph):
+        for name in held_graphs(node):
+            result = step.run(copy(node.attrs[name]))
+            changed += result.changed
+            if result.changed:
+                node.attrs = {**node.attrs, name: result.graph}
+    return changed
 
 
 _HOLDING = Trait.LOOP | Trait.WHILE | Trait.BRANCH

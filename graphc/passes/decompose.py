@@ -7,11 +7,10 @@ from collections.abc import Sequence
 import graphc.ops.registry  # noqa: F401  (fills REGISTRY)
 from graphc.base.records import dataclass
 from graphc.ir.graph.graph import Graph, Node, Value
-from graphc.ir.graph.interpret import copy
 from graphc.ir.graph.rewrite import Rule, apply_rules
 from graphc.ir.op import REGISTRY, Trait
 from graphc.ops.dispatch import GraphDispatcher, use
-from graphc.passes.base import PassResult, held_graphs, holding_graphs
+from graphc.passes.base import PassResult, run_inside
 
 
 @dataclass(frozen=True)
@@ -30,12 +29,7 @@ class Decompose:
 
     def run(self, graph: Graph) -> PassResult:
         """Change the graph in place; count decomposed nodes."""
-        changed = apply_rules(graph, _rules())
-        for node in holding_graphs(graph):
-            for name in held_graphs(node):
-                result = self.run(copy(node.attrs[name]))
-                node.attrs = {**node.attrs, name: result.graph}
-                changed += result.changed
+        changed = apply_rules(graph, _rules()) + run_inside(self, graph)
         # The rules keep impure nodes because of their effects; those effects are inlined by now.
         for node in reversed(graph.nodes_of(lambda op: op.decompose is not None and not op.has(Trait.PURE))):
             graph.erase(node)

@@ -13,14 +13,13 @@ from graphc.base.sizes.size import is_size
 from graphc.codegen.machine.costs import DEFAULT, Costs
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value
-from graphc.ir.graph.interpret import copy
 from graphc.ir.op import Trait
 from graphc.ir.types import TensorType
 from graphc.ops.dispatch import GraphDispatcher, current, use
 from graphc.ops.movement import shape
 from graphc.ops.pointwise import elementwise
 from graphc.ops.reduction import reduce
-from graphc.passes.base import PassResult, held_graphs, holding_graphs
+from graphc.passes.base import PassResult, held_graphs, run_inside
 
 _APART = 1 << 16
 """Distance between the numbers of elements in two evaluations of a view, which has the same constants in both."""
@@ -45,13 +44,7 @@ class ScalarSteps:
     def run(self, graph: Graph) -> PassResult:
         """Count changed scans."""
         rewrites = self.costs.rewrites
-        changed = 0
-        for node in holding_graphs(graph):
-            for name in held_graphs(node):
-                inner = self.run(copy(node.attrs[name]))
-                changed += inner.changed
-                if inner.changed:
-                    node.attrs = {**node.attrs, name: inner.graph}
+        changed = run_inside(self, graph)
         for node in graph.having(Trait.LOOP):
             if _is_small(node, rewrites.scalar_elements):
                 changed += _split(graph, node, rewrites.scalar_nodes)

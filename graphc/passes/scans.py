@@ -15,7 +15,7 @@ from graphc.ir.op import Trait
 from graphc.ops.dispatch import GraphDispatcher, current, use
 from graphc.ops.flow.control import inline
 from graphc.ops.movement.shape import broadcast_to
-from graphc.passes.base import Pass, PassResult, held_graphs, holding_graphs, with_costs
+from graphc.passes.base import Pass, PassResult, held_graphs, holding_graphs, run_inside, with_costs
 from graphc.passes.cse import CommonSubexpressionElimination
 
 
@@ -291,16 +291,8 @@ class HoistFromSteps:
 
     def run(self, graph: Graph) -> PassResult:
         """Count moved nodes."""
-        changed = 0
-        for node in holding_graphs(graph):
-            for name in held_graphs(node):
-                inner = self.run(copy(node.attrs[name]))
-                changed += inner.changed
-                if inner.changed:
-                    node.attrs = {**node.attrs, name: inner.graph}
-            if node.op.has(Trait.LOOP):
-                changed += _hoist(graph, node)
-        return PassResult(graph, changed)
+        changed = run_inside(self, graph)
+        return PassResult(graph, changed + sum([_hoist(graph, node) for node in _scans(graph)]))
 
 
 def _hoist(graph: Graph, node: Node) -> int:

@@ -95,9 +95,9 @@ def texts_of(source: str) -> Iterator[str]:
 
 def stale_names(source: str) -> list[str]:
     """Dotted names in comments and docstrings that start with a package of graphc and are no module or member of one.
-    Packages that share their name with variables of examples, or words of StableHLO, are left out."""
-    packages = {path.parent.name for path in (ROOT / "graphc").glob("*/__init__.py")} - {"data", "func", "nn", "signal"}
-    names = re.compile(rf"(?<![\w./\"'])(?:{'|'.join(sorted(packages))})(?:\.\w+)+(?![\w(])")
+    Packages of which examples have variables of the same name are left out, and ``func`` of StableHLO."""
+    packages = {path.parent.name for path in (ROOT / "graphc").glob("*/__init__.py")} - {"data", "nn", "signal"}
+    names = re.compile(rf"(?<![\w./\"'])(?:{'|'.join(sorted(packages))})(?:\.\w+)+(?![\w(]| @)")
     return [name for text in texts_of(source) for name in names.findall(text) if not resolves(name)]
 
 

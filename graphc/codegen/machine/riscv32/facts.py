@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphc.codegen.machine.riscv32.costs import SCALAR
+from graphc.codegen.machine.riscv32.costs import SCALAR, SOFT
 from graphc.codegen.machine.riscv32.steps import READER
 from graphc.codegen.machine.target import Family, Target
 
@@ -25,7 +25,7 @@ def describe(triple: str, cpu: str, features: str) -> Target:
         integer_registers=7,
         word_bits=32,
         fma=True,
-        costs=SCALAR,
+        costs=SCALAR if has_floats else SOFT,
     )
 
 

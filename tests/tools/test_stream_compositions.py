@@ -9,7 +9,6 @@ import pytest
 
 from tools import stream_compositions
 
-
 REFUSED = {35}
 """Nets whose code compares sizes by the remainder of the length: their program is one for some lengths only."""
 

@@ -53,13 +53,13 @@ def _ends(node: Node, dimension: Dimension) -> list[int]:
 def rows(plan: Plan, node: Node, signals: Sequence[Signal]) -> list[Signal]:
     """Rule for slices of a table up to the length of the sequence. A tick stops with IndexRangeError at its end."""
     (table,), value, attrs = signals, node.results[0], plan.attrs(node)
-    axes, shape = plan.axes(value), tuple(plan.size(n) for n in value.shape)
+    axes, sizes = plan.axes(value), tuple(plan.size(n) for n in value.shape)
     columns = axes[1] if len(axes) > 1 else None
     if any(plan.depends(node.attrs["starts"][a]) or attrs["steps"][a] != 1 for a in axes):
         raise plan.unsupported(node, "it takes rows from a table at positions that depend on the length")
     axis = axes[0]
     block = plan.block_of(value.shape[axis])
-    signal = Signal(value, -1, resized(shape, axis, block), axis, block, columns=columns, positional=True)
+    signal = Signal(value, -1, resized(sizes, axis, block), axis, block, columns=columns, positional=True)
     numbers, size = np.arange(block, dtype=np.int64) + attrs["starts"][axis], table.shape[axis]
     limits = {"low": 0, "high": size - 1, "what": f"{plan.where(node)}: position"}
     others = {**attrs, "starts": resized(attrs["starts"], axis, 0), "stops": resized(attrs["stops"], axis, size)}

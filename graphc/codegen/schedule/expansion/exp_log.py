@@ -24,6 +24,7 @@ from graphc.codegen.schedule.expansion.steps import (
     power_of_two,
     scale,
     split_any,
+    square_times,
     to_bits,
 )
 from graphc.ir.kernel.nest import NestBuilder, Scalar
@@ -143,7 +144,7 @@ def expm1(nest: NestBuilder, x: Scalar) -> Scalar:
     clamped = clamp(nest, x, constants.expm1_low, constants.exp_range[1])
     shifted, n = nearest(nest, clamped, LOG2_E)
     r = without_ln_2(nest, clamped, n)
-    q = nest.fma(r * r, polynomial(nest, r, constants.expm1), r)
+    q = square_times(nest, r, constants.expm1, r)
     # 2^(1-n) is 0 for the largest n, where 2^-n would leave the range of normal numbers.
     rest = nest.fma(inverse_power_of_two(nest, shifted, 1), -0.5, 1.0)
     return nest.op("copysign", scale(nest, q + rest, n), x)
@@ -151,7 +152,7 @@ def expm1(nest: NestBuilder, x: Scalar) -> Scalar:
 
 def _log(nest: NestBuilder, f: Scalar, exponent: Scalar) -> Scalar:
     """Compute ``log(1 + f) + exponent * ln 2`` for |f| <= 1/3."""
-    series = nest.fma(f * f, polynomial(nest, f, constants_of(f.dtype).log1p), f)
+    series = square_times(nest, f, constants_of(f.dtype).log1p, f)
     return nest.fma(exponent, LN_2, series)
 
 
@@ -219,7 +220,7 @@ def _one_minus_exp(nest: NestBuilder, shifted: Scalar, r: Scalar, double: bool, 
     """Compute ``2^offset (1 - 2^n e^-r)``, or with ``e^-2r`` if ``double``; n is the integer in ``shifted``, n <= 0."""
     factor = 2.0 if double else 1.0
     coefficients = [-c * factor**2 * (-factor) ** k for k, c in enumerate(constants_of(r.dtype).expm1)]
-    u = nest.fma(r * r, polynomial(nest, r, coefficients), r + r if double else r)
+    u = square_times(nest, r, coefficients, r + r if double else r)
     power = power_of_two(nest, shifted, offset)
     return nest.fma(power, u, 2.0**offset - power)
 

@@ -75,6 +75,21 @@ def polynomial(nest: NestBuilder, x: Scalar, coefficients: Sequence[float]) -> S
     return rest
 
 
+def square_times(nest: NestBuilder, x: Scalar, coefficients: Sequence[float], rest: Scalar) -> Scalar:
+    """Compute ``x^2 * sum coefficients[k] * x^k + rest`` in as many operations as by Horner's rule in ``x``.
+
+    The sum is a polynomial in ``x^2`` of pairs of terms, which halves the dependence chain.
+    """
+    square, total = x * x, None
+    for k in reversed(range(0, len(coefficients), 2)):
+        pair = nest.const(coefficients[k], x.dtype)
+        if k + 1 < len(coefficients):
+            pair = nest.fma(x, coefficients[k + 1], pair)
+        total = pair if total is None else nest.fma(square, total, pair)
+    assert total is not None
+    return nest.fma(square, total, rest)
+
+
 def _by_parity(nest: NestBuilder, x: Scalar, coefficients: Sequence[float]) -> Scalar:
     square = x * x
     even, odd = (

@@ -23,6 +23,9 @@ class GraphcError(Exception):
     The message has up to four lines: the fault with its values, ``where`` (the IR line), ``from`` (module path and the
     user's file and line) and ``try`` (the remedy). Passes and the tracer fill ``where`` and ``origin`` in when they
     know more than the code that raised.
+
+    An error of a compiled call has ``called`` (the line that called) and ``traced`` (the line that the program was
+    traced from) in place of ``from`` where these differ.
     """
 
     def __init__(self, what: str, *, where: str | None = None, origin: str | None = None, remedy: str | None = None):
@@ -31,10 +34,13 @@ class GraphcError(Exception):
         self.where = where
         self.origin = origin
         self.remedy = remedy
+        self.called: str | None = None
 
     def __str__(self) -> str:
-        lines = [self.what]
-        for label, text in (("where", self.where), ("from", self.origin), ("try", self.remedy)):
+        lines, origins = [self.what], (("from", self.origin),)
+        if self.called and self.called != self.origin:
+            origins = ("called", self.called), ("traced", self.origin)
+        for label, text in (("where", self.where), *origins, ("try", self.remedy)):
             if text:
                 lines.append(f"  {label:<6} {text}")
         return "\n".join(lines)

@@ -18,6 +18,7 @@ from graphc.base.errors import (
     IndexRangeError,
     ShapeError,
 )
+from graphc.base.location import capture
 from graphc.files.manifest import INTERRUPTIBLE_NS, BufferSpec, Manifest
 from graphc.runtime.arena import POOL, Arena, address_of, aligned, empty, empty_together
 from graphc.runtime.call_checks import Checks, scalar, title
@@ -309,9 +310,11 @@ class Executable(Checks):
     def _stopped(self, inputs: Sequence[Any], bound: Sequence[np.ndarray]) -> GraphcError:
         """Return the error of a call stopped by a check."""
         error = None if self.explain is None else self.explain(inputs, dict(zip(self._paths, bound, strict=True)))
-        return error or IndexRangeError(
+        error = error or IndexRangeError(
             f"an index or label is out of range, or a condition false, in a call of {self.manifest.name}"
         )
+        error.called = capture().describe() or None
+        return error
 
     def _new_frame(self) -> Frame:
         frame = Frame(len(self.manifest.buffers) + len(self.manifest.dims))

@@ -31,6 +31,14 @@ def test_all_four_lines_in_order():
     ]
 
 
+def test_a_call_is_named_where_it_is_not_the_traced_line():
+    error = ShapeError("sizes differ", origin="net.py:3: f(x)")
+    error.called = "net.py:3: f(x)"
+    assert str(error).splitlines()[1:] == ["  from   net.py:3: f(x)"]
+    error.called = "net.py:5: f(y)"
+    assert str(error).splitlines()[1:] == ["  called net.py:5: f(y)", "  traced net.py:3: f(x)"]
+
+
 def test_lines_can_be_filled_in_by_who_knows_more():
     error = ShapeError("sizes differ")
     error.where = "%a = add(%x, %y)"

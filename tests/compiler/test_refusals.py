@@ -192,3 +192,13 @@ def test_what_a_function_makes_is_checked_by_the_program():
     np.testing.assert_array_equal(compiled(a, x([1, 2])).numpy(), a.numpy()[[3, 4]])
     with pytest.raises(IndexRangeError, match="out of range"):
         compiled(a, x([1, 3]))
+
+
+def test_the_error_names_the_line_that_called_beside_the_traced_one():
+    model = nn.Linear(3, 4)
+    step = gc.compile_step(model, F.cross_entropy, gc.optim.SGD(model.parameters(), lr=0.1))
+    step(gc.ones(2, 3), x([0, 1]))  # traces
+    with pytest.raises(IndexRangeError) as found:
+        step(gc.ones(2, 3), x([0, 7]))  # calls
+    lines = {label: text for label, text in (line.split(maxsplit=1) for line in str(found.value).splitlines()[1:])}
+    assert lines["called"].endswith("# calls") and lines["traced"].endswith("# traces") and "from" not in lines

@@ -10,7 +10,7 @@ import numpy as np
 
 from graphc.cli import console, sources, targets
 from graphc.compiler.compile import compile_stages, load_compiled
-from graphc.compiler.example_arrays import example_arrays
+from graphc.compiler.example_arrays import example_arrays, expected_sizes
 from graphc.compiler.ready import running_target
 from graphc.runtime.call import Executable
 
@@ -23,12 +23,12 @@ _PARTS = {"passes": ("optimized", "lowered"), "codegen": ("scheduled", "llvm", "
 
 def run(options: argparse.Namespace) -> int:
     """Print the table, or one row of it; ``options`` is the namespace of ``graphc bench``."""
-    step_seconds, details = measure_steps(options)
+    step_seconds, details, sizes = measure_steps(options)
     if options.json:
         steps = step_seconds if options.breakdown == ALL else {options.breakdown: step_seconds[options.breakdown]}
-        console.emit_json({"steps": steps, "stages": details})
+        console.emit_json({"sizes": sizes, "steps": steps, "stages": details})
         return console.OK
-    rows = []
+    rows = [[console.with_sizes("at", sizes), ""]] if sizes else []
     for step in STEPS if options.breakdown == ALL else (options.breakdown,):
         rows.append([step, console.seconds_text(step_seconds[step])])
         rows += [
@@ -38,8 +38,8 @@ def run(options: argparse.Namespace) -> int:
     return console.OK
 
 
-def measure_steps(options: argparse.Namespace) -> tuple[dict[str, float], dict[str, float]]:
-    """Measure the seconds of each step in STEPS, and of each compiler stage."""
+def measure_steps(options: argparse.Namespace) -> tuple[dict[str, float], dict[str, float], dict[str, int]]:
+    """Measure the seconds of each step in STEPS, and of each compiler stage, at sizes of named dimensions."""
     source_options = argparse.Namespace(source=options.model, input=options.input, weights=None, train=options.train)
     source = sources.open_source(source_options)
     with targets.compiling():
@@ -54,7 +54,8 @@ def measure_steps(options: argparse.Namespace) -> tuple[dict[str, float], dict[s
     step_seconds = {"trace": source.seconds}
     for step, stage_names in _PARTS.items():
         step_seconds[step] = sum(stages.seconds.get(stage, 0.0) for stage in stage_names)
-    return {**step_seconds, "load": load, "first": first, "steady": steady}, dict(stages.seconds)
+    step_seconds |= {"load": load, "first": first, "steady": steady}
+    return step_seconds, dict(stages.seconds), expected_sizes(stages)
 
 
 def time_calls(

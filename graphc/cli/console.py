@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from graphc.base.errors import GraphcError
@@ -105,6 +105,11 @@ def spec_json(spec: TensorSpec) -> dict[str, Any]:
     shape = [str(n) if is_size(n) else n for n in spec.shape]
     number = {} if spec.equals is None else {"equals": str(spec.equals)}
     return {"name": spec.name, "dtype": spec.dtype, "shape": shape, **number}
+
+
+def with_sizes(title: str, sizes: Mapping[str, int]) -> str:
+    """Return a title with the sizes of named dimensions: ``Net batch=8``."""
+    return " ".join([title, *(f"{name}={size}" for name, size in sizes.items())])
 
 
 def bytes_text(count: int) -> str:

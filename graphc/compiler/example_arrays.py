@@ -10,6 +10,7 @@ import numpy as np
 from graphc.base.dtypes import BY_NAME, elements
 from graphc.base.sizes.size import hint
 from graphc.files.manifest import TensorSpec
+from graphc.ir.kernel.dims import dims_of_program
 
 if TYPE_CHECKING:
     from graphc.compiler.stages import Stages
@@ -26,6 +27,11 @@ def random_array(spec: TensorSpec, seed: int) -> Any:
     dtype, shape = BY_NAME[spec.dtype], tuple(map(hint, spec.shape))
     values = generator.standard_normal(shape) if dtype.is_floating_point else generator.integers(0, 2, shape)
     return elements(values, dtype)
+
+
+def expected_sizes(stages: Stages) -> dict[str, int]:
+    """Return the sizes of the named dimensions that random arrays have."""
+    return {dimension.name: dimension.hint for dimension in dims_of_program(stages.lowered).values()}
 
 
 def example_arrays(stages: Stages, weights: Mapping[str, np.ndarray]) -> tuple[list[np.ndarray], dict[str, np.ndarray]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, field, replace
 from functools import cache
 from typing import Any
 
@@ -17,6 +17,7 @@ from graphc.codegen.machine.probe import PEAK, emit_peak, flops_per_round
 from graphc.codegen.machine.target import Target, host_target
 from graphc.compiler.cache import CacheEntry
 from graphc.compiler.compile import describe, load_compiled
+from graphc.compiler.example_arrays import expected_sizes
 from graphc.compiler.explain import KernelReport, explain
 from graphc.compiler.ready import target_spec
 from graphc.compiler.stages import Stages
@@ -69,6 +70,8 @@ class Profile:
     """The smallest measurable time."""
     stamp: float = 0.0
     """Cost of one time stamp, which is subtracted."""
+    sizes: dict[str, int] = field(default_factory=dict)
+    """Sizes of the named dimensions."""
 
     @property
     def kernels(self) -> float:
@@ -113,7 +116,8 @@ def profile(
         for report, spent, spread in zip(reports, times.calls, times.spread, strict=True)
     )
     name = stages.scheduled.name
-    return Profile(name, calls, whole_run.total, times.rounds, machine, overhead, times.resolution, times.stamp)
+    clock = times.resolution, times.stamp
+    return Profile(name, calls, whole_run.total, times.rounds, machine, overhead, *clock, expected_sizes(stages))
 
 
 def _kernel_time(

@@ -99,7 +99,13 @@ def _profile(times: Profile | None) -> dict[str, Any] | None:
     if times is None:
         return None
     machine = {"flops": times.machine.flops, "bandwidth": times.machine.bandwidth}
-    call = {"seconds": times.seconds, "kernels": times.kernels, "rounds": times.rounds, "overhead": times.overhead}
+    call = {
+        "sizes": times.sizes,
+        "seconds": times.seconds,
+        "kernels": times.kernels,
+        "rounds": times.rounds,
+        "overhead": times.overhead,
+    }
     return {**call, "resolution": times.resolution, "stamp": times.stamp, **machine}
 
 

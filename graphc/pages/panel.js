@@ -22,7 +22,8 @@ function showKernels() {
 function profileNote() {
   const p = data.profile;
   if (!p) return `<p class="note">${kernels.length} kernel calls in the order in which they run; without times.</p>`;
-  return `<p class="note">${kernels.length} kernel calls, ${timeText(p.kernels)} one by one (shares are of this). The whole call takes ${timeText(p.seconds)} on one thread, ` +
+  const sizes = Object.entries(p.sizes).map(([name, size]) => `${name}=${size}`).join(" ");
+  return `<p class="note">${sizes && `At ${escape(sizes)}: `}${kernels.length} kernel calls, ${timeText(p.kernels)} one by one (shares are of this). The whole call takes ${timeText(p.seconds)} on one thread, ` +
     `from Python ${timeText(p.overhead)} more. Middle of ${p.rounds} runs; less than ${timeText(p.resolution)} is not told from nothing.</p>`;
 }
 

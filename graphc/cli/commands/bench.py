@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphc.cli import arguments, assertions, breakdown, comparison, console, exported, inputs, peers, targets
-from graphc.cli.arrays import read_inputs
+from graphc.cli.arrays import read_inputs, sizes_of
 from graphc.cli.assertions import Assertion, assertion
 from graphc.cli.entry import add_entry, entry_of
 from graphc.cli.fields import Field, below
@@ -60,6 +60,7 @@ _PEER = (
 )
 JSON = (
     Field("model", "string", "name of the model", optional=True),
+    Field("sizes.*", "integer", "without --shape: sizes of named dimensions", optional=True),
     *below("call", _FIGURES, optional=True),
     *below("compare[]", _PEER, optional=True),
     *below("asserts[]", assertions.JSON, optional=True),
@@ -220,7 +221,7 @@ def run(options: argparse.Namespace) -> int:
         console.emit_json(
             {
                 "model": model.name,
-                **({"calls": several} if chosen else one),
+                **({"calls": several} if chosen else {"sizes": calls[0].sizes, **one}),
                 **{"rounds": options.rounds, "threads": peers.get_num_threads(), "streams": options.streams},
                 **{"rate": options.rate, "clock": pace.clock_ns * 1e-9, "load": load_seconds, "stages": stages},
             }
@@ -256,7 +257,7 @@ def _measure_sizes(
         ratio = {"median": stored["p50"] / own.figures()["p50"], "low": None, "high": None}
         compared.append({"name": path, "version": "", "call": stored, "ratio": ratio, "difference": None})
     stream = deadlines(own, options.block, options.rate) if options.block else {}
-    return Measurement(sizes, {**_figures(own), **stream}, tuple(compared))
+    return Measurement(sizes_of(model.inputs, arrays), {**_figures(own), **stream}, tuple(compared))
 
 
 def _figures(samples: Samples) -> dict[str, float]:
@@ -322,8 +323,10 @@ def text(calls: Sequence[Measurement], asserts: Sequence[Assertion]) -> str:
     rows = [["", *SHOWN, "calls/s", "calls", *(["p50 / graphc's", "of rounds", "difference"] if compared else [])]]
     notes = []
     for call in calls:
-        name = " ".join(f"{dimension}={n}" for dimension, n in call.sizes.items())
-        rows.append([f"graphc {name}".strip(), *_cells(call.figures), *(["1", "", ""] if compared else [])])
+        name = console.with_sizes("", call.sizes).strip()
+        rows.append(
+            [console.with_sizes("graphc", call.sizes), *_cells(call.figures), *(["1", "", ""] if compared else [])]
+        )
         rows += [_peer_row(peer, name) for peer in call.peers]
         if call.figures["missed"]:
             notes.append(f"{call.figures['missed']} calls were due and never made: the rate is too high")

@@ -17,6 +17,7 @@ from graphc.compiler.ready import running_target
 EXAMPLES = ("graphc profile net.gcm --seconds 0.5",)
 JSON = (
     Field("name", "string", "name of the model"),
+    Field("sizes.*", "integer", "sizes of named dimensions"),
     *below("calls[].report", CALL),
     Field("calls[].seconds", "number", "time of this call of a kernel", "s"),
     Field("calls[].share", "number", "its fraction of the time of all calls"),
@@ -104,7 +105,7 @@ def _head(result: Profile) -> list[str]:
     machine, show = result.machine, console.seconds_text
     busy = ["note: the call took longer than its kernels, so something else ran on this machine: try --seconds 10"]
     return [
-        f"{result.name}: {show(result.seconds)} on one thread, median of {result.rounds} runs; a call from Python adds "
+        f"{console.with_sizes(result.name, result.sizes)}: {show(result.seconds)} on one thread, median of {result.rounds} runs; a call from Python adds "
         f"{show(result.overhead)}",
         f"kernels: {show(result.kernels)} in all ({result.kernels / (result.seconds or 1.0):.0%} of that); shares are "
         "fractions of this sum",

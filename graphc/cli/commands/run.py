@@ -9,7 +9,7 @@ a batch of its files in sorted order, split into calls of the model's batch size
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,7 +20,7 @@ from graphc.base.difference import Difference, difference, tolerance_for
 from graphc.base.dtypes import elements, named, numbers
 from graphc.base.lazy import deferred
 from graphc.cli import arguments, comparison, console, inputs, taps
-from graphc.cli.arrays import read_array
+from graphc.cli.arrays import read_array, sizes_of
 from graphc.cli.batches import Folder, count_of, run_chunks
 from graphc.cli.entry import add_entry, entry_of
 from graphc.cli.fields import Field, below, spec_fields
@@ -53,6 +53,7 @@ EXAMPLES = (
 )
 JSON = (
     Field("model", "string", "name of the model"),
+    Field("sizes.*", "integer", "sizes of named dimensions; of a folder none", optional=True),
     *spec_fields("outputs", "an output"),
     Field("outputs[].values", "any", "its elements, nested; absent if they were written to a file", optional=True),
     Field("outputs[].files[]", "string", "a file that it was written to", optional=True),
@@ -146,6 +147,8 @@ class Outcome(NamedTuple):
     """The files of a folder, one for each row."""
     expected: tuple[Difference, ...] = ()
     taps: tuple[taps.Tap, ...] = ()
+    sizes: Mapping[str, int] = {}
+    """Sizes of named dimensions; empty for a folder."""
 
 
 def run(options: argparse.Namespace) -> int:
@@ -167,7 +170,10 @@ def run(options: argparse.Namespace) -> int:
     compared = [
         _compared(options, name, elements(by_name[name], types[name]), array) for name, array in expected.items()
     ]
-    outcome = outcome._replace(expected=tuple(compared))
+    sizes = {} if outcome.files else sizes_of(model.inputs, values)
+    outcome = outcome._replace(expected=tuple(compared), sizes=sizes)
+    if options.fill and sizes.keys() - arguments.by_name(options.shape).keys():
+        console.say(f"note: the inputs have {console.with_sizes('', sizes).strip()}; --shape NAME=N chooses others")
     for path, chosen in files.items():
         _write(path, {model.outputs[i].name: outcome.results[i] for i in chosen})
     if options.json:
@@ -336,7 +342,7 @@ def _as_json(model: LoadedModel, outcome: Outcome, output_files: dict[Path, list
             kind, rows = top(array, count, len(outcome.files) or ROWS)
             entry["top"] = [[{"class": label, kind: score} for label, score in row] for row in rows]
         outputs.append(entry)
-    facts: dict[str, Any] = {"model": model.name, "outputs": outputs}
+    facts: dict[str, Any] = {"model": model.name, "sizes": outcome.sizes, "outputs": outputs}
     if outcome.expected:
         facts["expected"] = [_expected_json(difference) for difference in outcome.expected]
     if outcome.taps:

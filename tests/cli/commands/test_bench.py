@@ -124,4 +124,13 @@ def test_named_dimensions_through_the_commands(models: Path, tmp_path: Path, gra
     timed = json.loads(graphc("bench", path, *SHORT, "--shape", "batch=1,8,32", "--json").out)
     assert [call["sizes"] for call in timed["calls"]] == [{"batch": 1}, {"batch": 8}, {"batch": 32}]
     assert "graphc batch=8" in graphc("bench", path, *SHORT, "--shape", "batch=1,8").out
+    assert "graphc batch=32" in graphc("bench", path, *SHORT).out
+    assert json.loads(graphc("bench", path, *SHORT, "--json").out)["sizes"] == {"batch": 32}
+    given = graphc("bench", path, *SHORT, "--input", "x=[[1,2,3,4,5,6]]", "--json").out
+    assert json.loads(given)["sizes"] == {"batch": 1}
+    assert graphc("bench", path, *SHORT, "--breakdown").out.startswith("at batch=32")
+    assert graphc("profile", path, "--seconds", "0.01").out.startswith("Net batch=32: ")
+    filled = graphc("run", path, "--fill", "ones", "--json")
+    assert json.loads(filled.out)["sizes"] == {"batch": 32} and "batch=32; --shape" in filled.err
+    assert "note" not in graphc("run", path, "--fill", "ones", "--shape", "batch=2").err
     assert "dim batch = 1..64 hint 32" in graphc("ir", path, "--stage", "traced").out

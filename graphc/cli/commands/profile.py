@@ -103,9 +103,10 @@ def text(result: Profile) -> str:
 
 def _head(result: Profile) -> list[str]:
     machine, show = result.machine, console.seconds_text
+    title = console.with_sizes(result.name, result.sizes)
     busy = ["note: the call took longer than its kernels, so something else ran on this machine: try --seconds 10"]
     return [
-        f"{console.with_sizes(result.name, result.sizes)}: {show(result.seconds)} on one thread, median of {result.rounds} runs; a call from Python adds "
+        f"{title}: {show(result.seconds)} on one thread, median of {result.rounds} runs; a call from Python adds "
         f"{show(result.overhead)}",
         f"kernels: {show(result.kernels)} in all ({result.kernels / (result.seconds or 1.0):.0%} of that); shares are "
         "fractions of this sum",

@@ -10,7 +10,7 @@ from graphc.base.dtypes import bool_
 from graphc.base.errors import ArgumentError, ShapeError
 from graphc.base.records import NamedTuple
 from graphc.integrate.odeint import Integration, check_reached, is_differentiated, planned, repeated
-from graphc.integrate.steps import Control, Walk, attempt, begin, interpolated
+from graphc.integrate.steps import Control, Walk, attempt, begin, interpolant
 from graphc.integrate.system import Leaves, Rate, checked_state, flat_rate, rising
 from graphc.optimize.root_scalar import bracketed, corrected
 from graphc.tape.grad_mode import no_grad
@@ -91,8 +91,9 @@ def odeint_event(
 
     walk, found = _walked(plan, rate, ys, times, value, direction)
     check_reached("odeint_event", (None, None, found | (walk.end >= times[1])), max_steps)
-    time = where(found, _time(plan, walk, value, found), times[1])
-    return EventPoint(sign * time, unflatten(form, interpolated(plan.tableau, walk, time)), found)
+    state = interpolant(plan.tableau, rate, walk)
+    time = where(found, _time(walk, lambda s: value(s, state(s)), found), times[1])
+    return EventPoint(sign * time, unflatten(form, state(time)), found)
 
 
 def _walked(plan: Integration, rate: Rate, ys: Leaves, times: Any, value: Any, direction: str) -> tuple[Walk, Any]:
@@ -117,12 +118,8 @@ def _walked(plan: Integration, rate: Rate, ys: Leaves, times: Any, value: Any, d
     return walk, found
 
 
-def _time(plan: Integration, walk: Walk, value: Any, found: Any) -> Any:
-    """Return the root on the interpolant of the last step, with derivatives."""
-
-    def on_step(s: Any) -> Any:
-        return value(s, interpolated(plan.tableau, walk, s))
-
+def _time(walk: Walk, on_step: Any, found: Any) -> Any:
+    """Return the root of a function on the last step, with derivatives."""
     with no_grad():
         root, _, met = bracketed(on_step, walk.start.detach(), walk.end.detach(), ROOT_STEPS)
     assert_true(met | found.logical_not(), f"odeint_event: no root was found in {ROOT_STEPS} steps")

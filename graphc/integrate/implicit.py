@@ -1,4 +1,4 @@
-"""Stages of diagonally implicit Runge-Kutta methods, by Newton's method."""
+"""Stages of diagonally implicit Runge-Kutta methods, by Newton's method, and of Rosenbrock methods."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
+from graphc.autograd.transforms import jvp
 from graphc.base.dtypes import bool_, int64
 from graphc.base.errors import ArgumentError
 from graphc.control.while_loop import while_loop
@@ -14,7 +15,7 @@ from graphc.integrate.system import Leaves, Rate, advanced, norm_of, scalar
 from graphc.integrate.tableaus import Tableau
 from graphc.linalg.systems import inv_ex
 from graphc.tape.grad_mode import no_grad
-from graphc.tensors.creation import eye, full
+from graphc.tensors.creation import eye, full, ones_like
 from graphc.tensors.free_functions import cat
 
 ITERATIONS = 10
@@ -36,7 +37,7 @@ def implicit_rates_of(
     width = h * tableau.diagonal
     with no_grad():
         scale = (tolerances[1] + tolerances[0] * y.abs()).detach()
-        matrix = _inverse(lambda v: flat(rate(t, split(v))), y, width)
+        matrix = _inverse(lambda v: flat(rate(t, split(v))), y.detach(), width.detach())
     state = y
     for c, row in zip(tableau.c[1:], tableau.a[1:], strict=True):
         time = t + c * h
@@ -50,12 +51,33 @@ def implicit_rates_of(
         if tolerances[2]:
             state = state.detach()
             with no_grad():
-                exact = _inverse(rate_at, state, width).detach()
+                exact = _inverse(rate_at, state, width.detach()).detach()
             for _ in range(2):
                 state = state - exact @ (state - base - width * rate_at(state))
         rates.append((state - base) / width)
         solved = solved & met
     return [split(k) for k in rates], split(state), solved
+
+
+def rosenbrock_stages_of(
+    tableau: Tableau, rate: Rate, t: Any, ys: Leaves, first: Leaves, h: Any
+) -> tuple[list[Leaves], Leaves, Any]:
+    """Return all stages of a Rosenbrock step from ``t``, the state at ``t + h``, and whether its matrix is regular.
+
+    One matrix serves all stages, without iterations: Hairer and Wanner, section IV.7, equation 7.25. Derivatives of any
+    order are those of the step.
+    """
+    flat, split = _flattening(ys)
+    y = flat(ys)
+    _, by_time = jvp(lambda s: flat(rate(s, ys)), (t,), (ones_like(t),))
+    matrix = _inverse(lambda v: flat(rate(t, split(v))), y, h * tableau.diagonal) * tableau.diagonal
+    stages: list[Leaves] = []
+    for c, row, coupling, weight in zip(tableau.c, tableau.a, tableau.coupling, tableau.by_time, strict=True):
+        slope = flat(rate(t + c * h, split(advanced([y], h, row, stages)[0]))) if stages else flat(first)
+        (right,) = advanced([slope], scalar(1.0, h), (*coupling, weight * h if weight else 0.0), [*stages, [by_time]])
+        stages.append([matrix @ right])
+    (end,) = advanced([y], h, tableau.b, stages)
+    return [split(k) for (k,) in stages], split(end), matrix.isfinite().all()
 
 
 def _flattening(ys: Leaves) -> tuple[Callable[[Leaves], Any], Callable[[Any], Leaves]]:
@@ -83,9 +105,7 @@ def _flattening(ys: Leaves) -> tuple[Callable[[Leaves], Any], Callable[[Any], Le
 
 def _inverse(rate: Callable[[Any], Any], v: Any, width: Any) -> Any:
     """Return the inverse of ``I - width J``, with the Jacobian matrix of ``rate`` at ``v``."""
-    v = v.detach()
-    matrix = eye(v.shape[0], dtype=v.dtype) - width.detach() * jacfwd(rate)(v)
-    return inv_ex(matrix).inverse
+    return inv_ex(eye(v.shape[0], dtype=v.dtype) - width.to(v.dtype) * jacfwd(rate)(v)).inverse
 
 
 def _newton(rate: Callable[[Any], Any], base: Any, width: Any, matrix: Any, guess: tuple[Any, Any]) -> tuple[Any, Any]:

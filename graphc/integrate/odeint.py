@@ -15,7 +15,7 @@ from graphc.base.records import NamedTuple, dataclass
 from graphc.control.closed import closed
 from graphc.control.scan import scan
 from graphc.control.while_loop import while_loop
-from graphc.integrate.steps import Control, Walk, attempt, begin, interpolated, rates_of
+from graphc.integrate.steps import Control, Walk, attempt, begin, interpolant, rates_of
 from graphc.integrate.system import Leaves, Rate, checked_state, equal_steps, flat_rate, rising, with_first
 from graphc.integrate.tableaus import Tableau, tableau_of
 from graphc.tape.grad_mode import is_grad_enabled
@@ -144,7 +144,7 @@ def integrated(plan: Integration, rate: Rate, ys: Leaves, times: Any) -> tuple[L
             walk,
             control.max_steps if control.differentiable else None,
         )
-        return walk, interpolated(plan.tableau, walk, t)
+        return walk, interpolant(plan.tableau, rate, walk)(t)
 
     walk, later = scan(interval, walk, times[1:])
     return with_first(ys, later), (walk.steps, walk.rejected, walk.end >= last)

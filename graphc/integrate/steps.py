@@ -1,13 +1,13 @@
-"""Runge-Kutta steps, their error control, and their interpolants."""
+"""Steps, their error control, and their interpolants."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphc.base.dtypes import bool_, int64
 from graphc.base.records import NamedTuple, dataclass
-from graphc.integrate.implicit import implicit_rates_of
+from graphc.integrate.implicit import implicit_rates_of, rosenbrock_stages_of
 from graphc.integrate.system import Leaves, Rate, advanced, norm_of, scalar, selected, weighted
 from graphc.integrate.tableaus import Tableau
 from graphc.tape.grad_mode import no_grad
@@ -66,15 +66,25 @@ def rates_of(
     tableau: Tableau, rate: Rate, t: Any, ys: Leaves, first: Leaves, h: Any, control: Control
 ) -> tuple[list[Leaves], Leaves, Any]:
     """Return the rates of all stages of a step from ``t``, the state at ``t + h``, and whether it could be computed."""
+    if tableau.coupling:
+        return rosenbrock_stages_of(tableau, rate, t, ys, first, h)
     if tableau.diagonal:
         tolerances = (control.rtol, control.atol, control.differentiable)
         return implicit_rates_of(tableau, rate, t, ys, first, h, tolerances)
-    stages, state = [first], ys
-    for c, row in zip(tableau.c[1:], tableau.a[1:], strict=True):
-        state = advanced(ys, h, row, stages)
-        stages.append(rate(t + c * h, state))
+    stages, state = _extended(tableau, rate, t, ys, h, [first], len(tableau.b))
     end = state if tableau.ends_with_rate else advanced(ys, h, tableau.b, stages)
     return stages, end, full((), True, dtype=bool_)
+
+
+def _extended(
+    tableau: Tableau, rate: Rate, t: Any, ys: Leaves, h: Any, stages: Sequence[Leaves], count: int
+) -> tuple[list[Leaves], Leaves]:
+    """Append the rates of explicit stages up to ``count``; return all, and the last one's state."""
+    extended, state = list(stages), ys
+    for c, row in zip(tableau.c[len(stages) : count], tableau.a[len(stages) : count], strict=True):
+        state = advanced(ys, h, row, extended)
+        extended.append(rate(t + c * h, state))
+    return extended, state
 
 
 def begin(tableau: Tableau, rate: Rate, t: Any, end: Any, ys: Leaves, control: Control) -> Walk:
@@ -83,7 +93,7 @@ def begin(tableau: Tableau, rate: Rate, t: Any, end: Any, ys: Leaves, control: C
     with no_grad():
         size = _first_size(tableau, rate, t, end, ys, first, control).detach()
     count = full((), 0, dtype=int64)
-    stages = [first] * len(tableau.c)
+    stages = [first] * len(tableau.b)
     one = scalar(1.0, t)
     return Walk(t, t, ys, ys, first, stages, size, one * GROWTH, one * 1e-4, count, count)
 
@@ -125,8 +135,7 @@ def attempt(tableau: Tableau, rate: Rate, last: Any, walk: Walk, control: Contro
     stages, y1, solved = rates_of(tableau, rate, walk.end, walk.y1, walk.rate, h, control)
     after = stages[-1] if tableau.ends_with_rate else rate(walk.end + h, y1)
     with no_grad():
-        errors = weighted(h, tableau.error, stages)
-        error = _norm(errors, _scales(walk.y1, y1, control), control).to(h.dtype).detach()
+        error = _error(tableau, stages, h, _scales(walk.y1, y1, control), control).to(h.dtype).detach()
         error = where(solved, error, UNSOLVED)
         accepted = error <= 1
         factor, limit = _factor(tableau.order, error, walk, accepted)
@@ -146,6 +155,16 @@ def attempt(tableau: Tableau, rate: Rate, last: Any, walk: Walk, control: Contro
     )
 
 
+def _error(tableau: Tableau, stages: list[Leaves], h: Any, scales: Leaves, control: Control) -> Any:
+    """Return the error of a step, in tolerances; a coarse estimate scales it: Hairer, Norsett and Wanner, II.10."""
+    error = _norm(weighted(h, tableau.error, stages), scales, control)
+    if not tableau.coarse:
+        return error
+    coarse = _norm(weighted(h, tableau.coarse, stages), scales, control)
+    size = (error * error + 0.01 * coarse * coarse).sqrt()
+    return error * error / where(size == 0, 1.0, size).to(size.dtype)
+
+
 def _factor(order: int, error: Any, walk: Walk, accepted: Any) -> tuple[Any, Any]:
     """Return the change of the step's size, and the limit of the next change."""
     error = where(error < UNSOLVED, error, UNSOLVED).maximum(scalar(1e-10, error))
@@ -155,13 +174,18 @@ def _factor(order: int, error: Any, walk: Walk, accepted: Any) -> tuple[Any, Any
     return factor, where(accepted, GROWTH, 1.0).to(error.dtype)
 
 
-def interpolated(tableau: Tableau, walk: Walk, t: Any) -> Leaves:
-    """Return the state at a time within the last step."""
+def interpolant(tableau: Tableau, rate: Rate, walk: Walk) -> Callable[[Any], Leaves]:
+    """Return the function from times within the last step to states. Stages that only it uses are computed here."""
     h = (walk.end - walk.start).detach()
-    theta = (t - walk.start) / h
-    if tableau.dense:
-        return advanced(walk.y0, h, _dense_weights(tableau.dense, theta), walk.stages)
-    return hermite(theta, h, walk.y0, walk.y1, walk.stages[0], walk.rate)
+    stages, _ = _extended(tableau, rate, walk.start, walk.y0, h, walk.stages, len(tableau.c))
+
+    def state(t: Any) -> Leaves:
+        theta = (t - walk.start) / h
+        if tableau.dense:
+            return advanced(walk.y0, h, _dense_weights(tableau.dense, theta), stages)
+        return hermite(theta, h, walk.y0, walk.y1, stages[0], walk.rate)
+
+    return state
 
 
 def _dense_weights(rows: Sequence[Sequence[float]], theta: Any) -> list[Any]:

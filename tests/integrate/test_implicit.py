@@ -9,7 +9,8 @@ import graphc as gc
 from graphc.base.errors import ArgumentError, ConditionError
 from graphc.integrate import odeint
 
-ORDERS = {"implicit_euler": 1, "trapezoid": 2, "kvaerno3": 3, "kencarp4": 4}
+ORDERS = {"implicit_euler": 1, "trapezoid": 2, "kvaerno3": 3, "kencarp4": 4, "kvaerno5": 5, "rodas5p": 5}
+ADAPTIVE = ["kvaerno3", "kencarp4", "kvaerno5", "rodas5p"]
 
 
 def f64(*values):
@@ -44,7 +45,7 @@ def test_errors_of_fixed_steps_fall_with_the_order_of_the_method(method):
 VAN_DER_POL = [1.70616773, -8.92809701e-4]
 
 
-@pytest.mark.parametrize("method", ["kvaerno3", "kencarp4"])
+@pytest.mark.parametrize("method", ADAPTIVE)
 def test_van_der_pol_with_a_stiffness_of_a_thousand(method):
     @gc.compile
     def solve(y0, mu):
@@ -65,7 +66,7 @@ ROBERTSON = [
 ]
 
 
-@pytest.mark.parametrize("method", ["kvaerno3", "kencarp4"])
+@pytest.mark.parametrize("method", ADAPTIVE)
 def test_robertson_to_a_time_of_1e11(method):
     solve = gc.compile(lambda y0, t: odeint(robertson, y0, t, method=method, rtol=1e-6, atol=1e-11, full_output=True))
     y, statistics = solve(f64([1.0, 0.0, 0.0]), f64([0.0, 40.0, 4e5, 1e11]))
@@ -83,7 +84,7 @@ def test_an_explicit_method_needs_far_more_steps():
     assert steps[0] > 10 * steps[1]
 
 
-@pytest.mark.parametrize("method", ["kvaerno3", "kencarp4"])
+@pytest.mark.parametrize("method", ADAPTIVE)
 def test_gradients_through_the_steps_are_those_of_finite_differences(method):
     def loss(y0, mu, method=method, max_steps=1000):
         options = {"method": method, "rtol": 1e-8, "atol": 1e-8, "max_steps": max_steps}

@@ -10,8 +10,8 @@ from graphc import nn
 from graphc.base.errors import ArgumentError, ConditionError, DTypeError, GradientError, ShapeError
 from graphc.integrate import odeint
 
-EXPLICIT = ("euler", "midpoint", "heun", "rk4", "bosh3", "dopri5", "tsit5")
-ORDERS = {"euler": 1, "midpoint": 2, "heun": 2, "rk4": 4, "bosh3": 3, "dopri5": 5, "tsit5": 5}
+EXPLICIT = ("euler", "midpoint", "heun", "rk4", "bosh3", "dopri5", "tsit5", "dop853")
+ORDERS = {"euler": 1, "midpoint": 2, "heun": 2, "rk4": 4, "bosh3": 3, "dopri5": 5, "tsit5": 5, "dop853": 8}
 
 
 def f64(*values):
@@ -35,14 +35,14 @@ def pendulum(t, y, a):
 def test_errors_of_fixed_steps_fall_with_the_order_of_the_method(method):
     t, a, errors = linspace(0, 3, 4), f64(1.3), []
     solve = gc.compile(lambda y0, n: odeint(swing, y0, t, a, method=method, adaptive=False, substeps=n))
-    for substeps in (8, 16, 32):
+    for substeps in (1, 2, 4) if method == "dop853" else (8, 16, 32):
         y = solve(f64(1.0), substeps).numpy()
         errors.append(np.abs(y - np.exp(1.3 * np.sin(t.numpy()))).max())
     orders = np.log2(np.array(errors[:-1]) / errors[1:])
     assert np.all(np.abs(orders - ORDERS[method]) < 0.3)
 
 
-@pytest.mark.parametrize("method", ["heun", "bosh3", "dopri5", "tsit5"])
+@pytest.mark.parametrize("method", ["heun", "bosh3", "dopri5", "tsit5", "dop853"])
 def test_adaptive_steps_keep_to_the_tolerance_between_steps_too(method):
     t, a = linspace(0, 3, 50), f64(1.3)
     rtol = 1e-4 if method == "heun" else 1e-7
@@ -66,6 +66,44 @@ def test_a_smaller_tolerance_takes_more_steps_and_errs_less():
         counts.append(statistics.steps.item())
     assert errors[0] > errors[1] > errors[2]
     assert counts[0] < counts[1] < counts[2]
+
+
+def arenstorf(t, y):
+    """Return the rate of a satellite, [position, velocity], that the moon and the earth attract, which turn around."""
+    moon = 0.012277471
+    here, speed = y[:2], y[2:]
+    turned = gc.stack([speed[1], -speed[0]])
+    pull = 0.0
+    for mass, x in ((1 - moon, -moon), (moon, 1 - moon)):
+        way = here - f64([x, 0.0])
+        pull = pull + mass * way / way.square().sum() ** 1.5
+    return gc.cat([speed, here + 2 * turned - pull])
+
+
+@pytest.mark.parametrize("method, steps", [("dop853", 400), ("dopri5", 3000)])
+def test_an_orbit_closes_after_its_period(method, steps):
+    # Hairer, Norsett and Wanner, section II.0: start and period.
+    start, period = f64([0.994, 0.0, 0.0, -2.00158510637908252240537862224]), 17.0652165601579625588917206249
+
+    def solve(y0):
+        return odeint(arenstorf, y0, f64([0.0, period]), method=method, rtol=1e-12, atol=1e-12, full_output=True)
+
+    y, statistics = gc.compile(solve)(start)
+    np.testing.assert_allclose(y[1].numpy(), start.numpy(), atol=2e-6)
+    assert statistics.steps < steps
+
+
+def test_an_orbit_of_known_places_to_twelve_digits():
+    # Kepler's problem with eccentricity 0.6: the eccentric anomaly E solves t = E - 0.6 sin E.
+    anomaly = np.linspace(0, 4 * np.pi, 41)
+    t = f64(anomaly - 0.6 * np.sin(anomaly))
+
+    def kepler(t, y):
+        return gc.cat([y[2:], -y[:2] / y[:2].square().sum() ** 1.5])
+
+    solve = gc.compile(lambda y0: odeint(kepler, y0, t, method="dop853", rtol=1e-13, atol=1e-13))
+    places = np.stack([np.cos(anomaly) - 0.6, 0.8 * np.sin(anomaly)], 1)
+    np.testing.assert_allclose(solve(f64([0.4, 0.0, 0.0, 2.0]))[:, :2].numpy(), places, atol=2e-11)
 
 
 @pytest.mark.parametrize("options", [{}, {"method": "rk4", "substeps": 40}, {"method": "bosh3", "rtol": 1e-7}])
@@ -126,7 +164,7 @@ def reference():
 
 @pytest.mark.parametrize("adjoint", [False, True])
 @pytest.mark.parametrize("compiled", [False, True])
-@pytest.mark.parametrize("method", ["dopri5", "tsit5"])
+@pytest.mark.parametrize("method", ["dopri5", "tsit5", "dop853"])
 def test_gradients_by_state_parameter_and_times_are_those_of_finite_differences(method, compiled, adjoint, reference):
     options = {"method": method, "rtol": 1e-9, "atol": 1e-9, "adjoint": adjoint}
     gradient = gc.grad(lambda y0, a, t: loss(y0, a, t, options), argnums=(0, 1, 2))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import graphc as gc
-from graphc.integrate.steps import GROWTH, SHRINK, Control, attempt, begin, hermite, interpolated
+from graphc.integrate.steps import GROWTH, SHRINK, Control, attempt, begin, hermite, interpolant
 from graphc.integrate.tableaus import tableau_of
 
 DOPRI5 = tableau_of("dopri5")
@@ -17,11 +18,15 @@ def f64(*values):
 
 def started(first_step=None, rtol=1e-6):
     control = Control(rtol, rtol, first_step, 100)
-    return begin(DOPRI5, lambda t, ys: [-ys[0]], f64(0.0), f64(10.0), [f64(1.0)], control), control
+    return begin(DOPRI5, decay, f64(0.0), f64(10.0), [f64(1.0)], control), control
 
 
-def tried(walk, control, last=10.0):
-    return attempt(DOPRI5, lambda t, ys: [-ys[0]], f64(last), walk, control)
+def decay(t, ys):
+    return [-ys[0]]
+
+
+def tried(walk, control, last=10.0, tableau=DOPRI5):
+    return attempt(tableau, decay, f64(last), walk, control)
 
 
 def test_the_first_size_suits_the_rates():
@@ -63,11 +68,14 @@ def test_the_last_step_ends_at_the_last_time():
     assert tried(walk, control, last=0.1).end.item() == 0.1
 
 
-def test_interpolation_meets_both_ends_and_the_solution_between():
-    walk, control = started(0.1)
-    walk = tried(walk, control)
-    for t, tolerance in ((0.0, 1e-15), (0.05, 1e-7), (0.1, 1e-14)):
-        np.testing.assert_allclose(interpolated(DOPRI5, walk, f64(t))[0].item(), np.exp(-t), rtol=max(tolerance, 1e-9))
+@pytest.mark.parametrize("method, between", [("dopri5", 1e-7), ("dop853", 1e-12), ("rodas5p", 1e-7)])
+def test_interpolation_meets_both_ends_and_the_solution_between(method, between):
+    tableau = tableau_of(method)
+    control = Control(1e-6, 1e-6, 0.1, 100)
+    walk = begin(tableau, decay, f64(0.0), f64(10.0), [f64(1.0)], control)
+    state = interpolant(tableau, decay, attempt(tableau, decay, f64(10.0), walk, control))
+    for t, tolerance in ((0.0, 1e-15), (0.05, between), (0.1, max(between, 1e-9))):
+        np.testing.assert_allclose(state(f64(t))[0].item(), np.exp(-t), rtol=tolerance)
 
 
 def test_the_hermite_polynomial_is_exact_for_cubics():

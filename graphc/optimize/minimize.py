@@ -1,4 +1,4 @@
-"""Minima: least squares by Gauss-Newton and Levenberg-Marquardt, smooth functions by L-BFGS."""
+"""Minima: least squares by Gauss-Newton and Levenberg-Marquardt, smooth functions by L-BFGS and BFGS."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from graphc.autograd.transforms import grad, value_and_grad
 from graphc.base.errors import ArgumentError
 from graphc.control.while_loop import while_loop
 from graphc.func.jacobian import jacfwd
+from graphc.optimize.line_search import wolfe_point
 from graphc.optimize.solution import (
     SolverReport,
     Vector,
@@ -20,7 +21,7 @@ from graphc.optimize.solution import (
     with_derivatives,
 )
 from graphc.tape.grad_mode import no_grad
-from graphc.tensors.creation import full, zeros
+from graphc.tensors.creation import eye, full, zeros
 from graphc.tensors.free_functions import cat, where
 
 DAMPING = 1e-3
@@ -120,10 +121,10 @@ def lbfgs(
 ) -> Any:
     """Return ``x`` that minimizes ``f(x, *args)``, by the L-BFGS method from ``x0``.
 
-    Two-loop recursion over the last ``history`` steps; a step is halved until ``f`` falls sufficiently (Armijo), and a
-    pair without positive curvature is left out: Nocedal and Wright, Numerical optimization, chapters 3 and 7.
-    Derivatives are those of the minimum; they need its Hessian matrix, so few unknowns. Arguments and errors are those
-    of ``newton``; ``tol`` bounds the absolute values of the gradient.
+    Two-loop recursion over the last ``history`` steps, whose lengths satisfy the strong Wolfe conditions: Nocedal and
+    Wright, Numerical optimization, chapters 3 and 7. Derivatives are those of the minimum; they need its Hessian
+    matrix, so few unknowns. Arguments and errors are those of ``newton``; ``tol`` bounds the absolute values of the
+    gradient.
 
     Example:
         >>> import graphc as gc
@@ -133,28 +134,64 @@ def lbfgs(
     if history < 1:
         raise ArgumentError(f"lbfgs: history={history}", remedy="pass 1 or more")
     space = Vector("lbfgs", x0)
+    rows = zeros(history, space.start.shape[0], dtype=space.start.dtype)
+    return _quasi_newton("lbfgs", f, space, args, (rows, rows), (tol, max_steps, full_output))
+
+
+def bfgs(
+    f: Callable[..., Any],
+    x0: Any,
+    *args: Any,
+    tol: float = 1e-5,
+    max_steps: int = 500,
+    full_output: bool = False,
+) -> Any:
+    """Return ``x`` that minimizes ``f(x, *args)``, by the BFGS method from ``x0``.
+
+    It keeps the estimate of the inverse Hessian matrix, so suits up to some hundreds of unknowns: Nocedal and Wright,
+    Numerical optimization, chapter 6. Arguments, derivatives and errors are those of ``lbfgs``.
+
+    Example:
+        >>> import graphc as gc
+        >>> rosenbrock = lambda x: 100 * (x[1] - x[0] ** 2) ** 2 + (1 - x[0]) ** 2
+        >>> gc.optimize.bfgs(rosenbrock, gc.tensor([-1.2, 1.0]))
+        tensor([1.0000, 1.0000])
+    """
+    space = Vector("bfgs", x0)
+    matrix = zeros(space.start.shape[0], space.start.shape[0], dtype=space.start.dtype)
+    return _quasi_newton("bfgs", f, space, args, (matrix,), (tol, max_steps, full_output))
+
+
+def _quasi_newton(name: str, f: Any, space: Vector, args: Any, memory: Any, settings: tuple[Any, ...]) -> Any:
+    """Minimize with an estimate of the inverse Hessian matrix: pairs of moves and changes of the gradient, or the
+    matrix itself. It is 0 before the first step."""
+    tol, max_steps, full_output = settings
+    direction, updated = (_direction, _with_pair) if len(memory) > 1 else (_dense_direction, _dense_update)
 
     def value(v: Any) -> Any:
         return f(space.nested(v), *args).reshape(())
 
     def step(state: Any) -> Any:
-        v, y, g, pairs, count, _ = state
-        direction = _direction(g, pairs)
-        point, after, falls = _searched(value, v, y, g, direction)
-        after_g = grad(value)(point)
-        pairs = _with_pair(pairs, point - v, after_g - g)
-        return point, after, after_g, pairs, count + 1, falls
+        v, y, g, memory, count, _ = state
+        way = direction(g, memory)
+        end = wolfe_point(value_and_grad(value), v, y, g, way)
+        move = end.size * way
+        return v + move, end.value, end.gradient, updated(memory, move, end.gradient - g), count + 1, end.size > 0
 
     with no_grad():
         v = space.start.detach()
         y, g = value_and_grad(value)(v)
-        pairs = (zeros(history, v.shape[0], dtype=v.dtype), zeros(history, v.shape[0], dtype=v.dtype))
         going = largest(g) >= 0
         v, _, g, _, count, _ = while_loop(
-            lambda s: (largest(s[2]) > tol) & (s[4] < max_steps) & s[5], step, (v, y, g, pairs, counted(), going)
+            lambda s: (largest(s[2]) > tol) & (s[4] < max_steps) & s[5], step, (v, y, g, memory, counted(), going)
         )
     report = SolverReport(count, largest(g), largest(g) <= tol)
-    return reported("lbfgs", space.nested(with_derivatives(grad(value), v)), report, full_output)
+    return reported(name, space.nested(with_derivatives(grad(value), v)), report, full_output)
+
+
+def _first_scale(g: Any) -> Any:
+    """Return the factor on minus the gradient of a first step of at most length 1."""
+    return 1 / g.abs().sum().maximum(full((), 1.0, dtype=g.dtype))
 
 
 def _direction(g: Any, pairs: tuple[Any, Any]) -> Any:
@@ -168,35 +205,37 @@ def _direction(g: Any, pairs: tuple[Any, Any]) -> Any:
         factor = rho[i] * (moves[i] * q).sum()
         q = q - factor * changes[i]
         factors.append(factor)
-    first = 1 / g.abs().sum().maximum(full((), 1.0, dtype=g.dtype))
     squares = where(rho[-1] > 0, changes[-1].square().sum(), 1.0).to(g.dtype)
-    q = q * where(rho[-1] > 0, curvature[-1] / squares, first).to(g.dtype)
+    q = q * where(rho[-1] > 0, curvature[-1] / squares, _first_scale(g)).to(g.dtype)
     for i in range(count):
         q = q + (factors[count - 1 - i] - rho[i] * (changes[i] * q).sum()) * moves[i]
     return -q
 
 
-def _searched(value: Any, v: Any, y: Any, g: Any, direction: Any) -> tuple[Any, Any, Any]:
-    """Halve a step until the function falls sufficiently; return the point, its value, and whether it falls."""
-    slope = (direction * g).sum()
-
-    def more(state: Any) -> Any:
-        return (state[1] <= y + 1e-4 * state[2] * slope).logical_not() & (state[2] > 1e-12)
-
-    def halve(state: Any) -> Any:
-        size = state[2] * 0.5
-        point = v + size * direction
-        return point, value(point), size
-
-    point = v + direction
-    point, after, size = while_loop(more, halve, (point, value(point), full((), 1.0, dtype=v.dtype)))
-    falls = size > 1e-12
-    return where(falls, point, v), where(falls, after, y), falls
-
-
 def _with_pair(pairs: tuple[Any, Any], move: Any, change: Any) -> tuple[Any, Any]:
     """Append a pair in place of the oldest one, unless its curvature is not positive."""
-    good = (move * change).sum() > 1e-10 * change.square().sum()
+    good = _curves(move, change)
     return tuple(  # type: ignore[return-value]
         where(good, cat([rows[1:], row.reshape(1, -1)]), rows) for rows, row in zip(pairs, (move, change), strict=True)
     )
+
+
+def _curves(move: Any, change: Any) -> Any:
+    return (move * change).sum() > 1e-10 * change.square().sum()
+
+
+def _dense_direction(g: Any, memory: tuple[Any]) -> Any:
+    (matrix,) = memory
+    return -where(matrix[0, 0] > 0, matrix @ g, _first_scale(g) * g)
+
+
+def _dense_update(memory: tuple[Any], move: Any, change: Any) -> tuple[Any]:
+    """Return the matrix after a step; a step without positive curvature leaves it: Nocedal and Wright, equation 6.17."""
+    (matrix,) = memory
+    good = _curves(move, change)
+    product = where(good, (move * change).sum(), 1.0).to(move.dtype)
+    one = eye(move.shape[0], dtype=move.dtype)
+    scale = product / where(good, change.square().sum(), 1.0).to(move.dtype)
+    matrix = where(matrix[0, 0] > 0, matrix, scale * one)
+    left = one - move[:, None] * change[None, :] / product
+    return (where(good, left @ matrix @ left.mT + move[:, None] * move[None, :] / product, memory[0]),)

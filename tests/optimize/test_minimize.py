@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import graphc as gc
-from graphc.optimize import gauss_newton, lbfgs, levenberg_marquardt
+from graphc.base.errors import ArgumentError, ConditionError
+from graphc.optimize import bfgs, gauss_newton, lbfgs, levenberg_marquardt
 
 
 def f64(*values):
@@ -55,12 +56,51 @@ def test_levenberg_marquardt_finds_the_least_sum_of_squares(residuals, start, le
         np.testing.assert_allclose(residuals(x).square().sum().item(), least, rtol=1e-5, atol=1e-8)
 
 
+@pytest.mark.parametrize("method", [lbfgs, bfgs])
 @pytest.mark.parametrize("residuals, start, least", PROBLEMS)
-def test_lbfgs_finds_the_same_minima(residuals, start, least):
-    solve = gc.compile(lambda x0: lbfgs(lambda x: residuals(x).square().sum(), x0, tol=1e-6, full_output=True))
+def test_quasi_newton_methods_find_the_same_minima(residuals, start, least, method):
+    solve = gc.compile(lambda x0: method(lambda x: residuals(x).square().sum(), x0, tol=1e-8, full_output=True))
     x, report = solve(f64(start))
     assert report.converged.item()
-    np.testing.assert_allclose(residuals(x).square().sum().item(), least, rtol=1e-5, atol=1e-6)
+    assert report.steps.item() < 80
+    np.testing.assert_allclose(residuals(x).square().sum().item(), least, rtol=1e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize("method", [lbfgs, bfgs])
+def test_starts_far_from_a_curved_valley_converge(method):
+    def valley(x):
+        return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
+
+    def solve(x0):
+        return method(valley, x0, tol=1e-7, full_output=True)
+
+    starts = 10 * gc.tensor(np.random.default_rng(0).standard_normal((8, 6)))
+    x, report = gc.compile(gc.vmap(solve))(starts)
+    assert report.converged.all().item()
+    slopes = gc.vmap(gc.grad(valley))(x)
+    assert slopes.abs().max().item() <= 1e-7
+    alone, single = solve(starts[0])
+    assert single.steps.item() == report.steps[0].item()
+    np.testing.assert_allclose(x[0].numpy(), alone.numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", [lbfgs, bfgs])
+def test_a_minimum_has_gradients_by_the_arguments(method):
+    def least(a):
+        return method(lambda x, a: (x - a).exp().sum() - x.sum() + (x[0] - x[1]) ** 2, gc.zeros_like(a), a, tol=1e-11)
+
+    a = f64([0.5, -0.3])
+    gradient = gc.compile(gc.grad(lambda a: least(a)[0]))(a)
+    e = 1e-5 * gc.eye(2, dtype=gc.float64)
+    differences = [(least(a + d) - least(a - d))[0].item() / 2e-5 for d in e]
+    np.testing.assert_allclose(gradient.numpy(), differences, rtol=1e-6)
+
+
+def test_a_function_without_a_minimum_is_an_error_and_an_empty_history_too():
+    with pytest.raises(ConditionError, match="lbfgs: no solution was found"):
+        lbfgs(lambda x: -x.sum(), f64([0.0, 0.0]), max_steps=2)
+    with pytest.raises(ArgumentError, match="history=0"):
+        lbfgs(lambda x: x.square().sum(), f64([0.0]), history=0)
 
 
 def test_lbfgs_handles_many_unknowns_without_their_hessian():

@@ -526,7 +526,10 @@ def _sizes_in(value: tuple[Any, ...]) -> Iterator[int]:
 
 
 def attr_key(attrs: Mapping[str, Any]) -> tuple[Hashable, ...]:
-    """Return a key of the attributes, equal exactly for equal ones: arrays by their bits, sub-graphs by their text."""
+    """Return a key of the attributes, equal exactly for equal ones: arrays by their bits, sub-graphs by their text.
+
+    It compares both lazily, so neither may change while the key is in use.
+    """
     if not attrs:
         return ()
     key: list[Hashable] = []
@@ -534,10 +537,28 @@ def attr_key(attrs: Mapping[str, Any]) -> tuple[Hashable, ...]:
         if isinstance(value, np.ndarray):
             key.append((name, _Contents(value)))
         elif isinstance(value, Graph):
-            key.append((name, str(value), *value._data()))
+            key.append((name, _Body(value)))
         else:
             key.append((name, type(value).__name__, repr(value)))
     return tuple(key)
+
+
+class _Body:
+    """A sub-graph as a key. Its text is compared only if the ops of its nodes are equal."""
+
+    __slots__ = ("graph", "ops")
+
+    def __init__(self, graph: Graph):
+        self.graph = graph
+        self.ops = tuple([n.op for n in graph.nodes() if not (n.results and n.results[0].is_scalar_constant)])
+
+    def __hash__(self) -> int:
+        return hash(self.ops)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Body) or self.ops != other.ops:
+            return False
+        return self.graph is other.graph or self.graph == other.graph
 
 
 class _Contents:

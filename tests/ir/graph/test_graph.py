@@ -193,6 +193,12 @@ def test_attr_key():
     assert attr_key({"a": array}) == attr_key({"a": array.copy()}) != attr_key({"a": other})
     assert attr_key({"a": 1}) != attr_key({"a": 1.0}) != attr_key({"a": True})
     assert attr_key({"g": Graph("a")}) == attr_key({"g": Graph("a")}) != attr_key({"g": Graph("b")})
+    bodies = [Graph() for _ in range(3)]
+    for body, number in zip(bodies, (1.0, 1.0, 2.0), strict=True):
+        body.set_outputs([constant(body, np.full(32, number), float32)])
+    keys = [attr_key({"g": body}) for body in bodies]
+    assert keys[0] == keys[1] != keys[2]
+    assert len(set(keys)) == 2
 
 
 def test_result_of_a_node_with_several(graph: Graph):

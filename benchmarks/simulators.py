@@ -1,7 +1,8 @@
 """Simulators beside JAX: values, values with gradients, and compile time: ``python -m benchmarks.simulators``.
 
 Each case is one function of ``benchmarks.models.simulators``, the same source for all libraries, in f64 on one thread.
-``torch`` runs it eagerly. All contenders compute the same digits; differences from the first peer's are in the JSON.
+``torch`` and ``numpy`` run it eagerly; ``numba`` compiles plain loops (``benchmarks.models.simulators_loops``). numpy
+and numba have no gradients. All contenders compute the same digits; differences from the first peer's are in the JSON.
 """
 
 from __future__ import annotations
@@ -15,11 +16,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 import graphc as gc
 from benchmarks.harness.results import Result
 from benchmarks.harness.sweep import Sweep, limited_torch
 from benchmarks.harness.timing import Call, Makers, find_library
 from benchmarks.models.simulators import PROBLEMS, Problem
+from benchmarks.models.simulators_loops import LOOPS
 
 _NAMES = ("sqrt", "sin", "cos", "exp", "log", "tanh", "stack", "roll")
 Case = tuple[Problem, bool]
@@ -59,7 +63,7 @@ def _jax(case: Case) -> Call:
 def _torch(case: Case) -> Call:
     torch = limited_torch()
     problem, gradient = case
-    lib = functions(torch, torch.tensor, partial(_loop, torch))
+    lib = functions(torch, torch.tensor, partial(_loop, torch.stack))
     parameters = [torch.tensor(x, requires_grad=gradient) for x in problem.parameters]
 
     def call() -> Any:
@@ -69,12 +73,24 @@ def _torch(case: Case) -> Call:
     return call
 
 
-def _loop(torch: Any, step: Callable[..., Any], carry: Any, xs: Any, length: int | None) -> Any:
+def _numpy(case: Case) -> Call:
+    return partial(case[0].run, functions(np, np.asarray, partial(_loop, np.stack)), *case[0].parameters)
+
+
+def _numba(name: str, case: Case) -> Call:
+    numba = find_library("numba")
+    if numba is None:
+        raise ImportError("numba is not installed")
+    loop, arrays = LOOPS[name]
+    return partial(numba.njit(loop), *case[0].parameters, *arrays)
+
+
+def _loop(stack: Callable[..., Any], step: Callable[..., Any], carry: Any, xs: Any, length: int | None) -> Any:
     outputs = []
     for i in range(len(xs) if length is None else length):
         carry, y = step(carry, None if xs is None else xs[i])
         outputs.append(y)
-    return carry, None if outputs[0] is None else torch.stack(outputs)
+    return carry, None if outputs[0] is None else stack(outputs)
 
 
 def _makers(case: Case, result: Result) -> Makers:
@@ -90,7 +106,11 @@ def _makers(case: Case, result: Result) -> Makers:
 
         return prepare
 
-    return {"graphc": timed("graphc", contender_of_graphc), "jax": timed("jax", _jax), "torch": lambda: _torch(case)}
+    makers = {"graphc": timed("graphc", contender_of_graphc), "jax": timed("jax", _jax), "torch": lambda: _torch(case)}
+    if case[1]:
+        return makers
+    name = next(name for name, problem in PROBLEMS.items() if problem is case[0])
+    return {**makers, "numba": timed("numba", partial(_numba, name)), "numpy": lambda: _numpy(case)}
 
 
 def _summary(results: Sequence[Result]) -> list[str]:
@@ -109,9 +129,9 @@ SWEEP = Sweep(
     "benchmarks.simulators",
     __doc__,
     {f"{name}{', gradient' if g else ''}": (p, g) for name, p in PROBLEMS.items() for g in (False, True)},
-    ("jax", "torch"),
+    ("jax", "torch", "numba", "numpy"),
     _makers,
-    ("numbers", "graphc compile s", "jax compile s"),
+    ("numbers", "graphc compile s", "jax compile s", "numba compile s"),
     notes=_summary,
     seconds=0.2,
     page=Path(__file__).parent.parent / "docs" / "performance.md",

@@ -230,7 +230,7 @@ def _dense_direction(g: Any, memory: tuple[Any]) -> Any:
 
 
 def _dense_update(memory: tuple[Any], move: Any, change: Any) -> tuple[Any]:
-    """Return the matrix after a step; a step without positive curvature leaves it: Nocedal and Wright, equation 6.17."""
+    """Return the matrix after a step, if its curvature is positive: Nocedal and Wright, equation 6.17."""
     (matrix,) = memory
     good = _curves(move, change)
     product = where(good, (move * change).sum(), 1.0).to(move.dtype)

@@ -10,6 +10,7 @@ import pytest
 import graphc as gc
 from benchmarks import simulators
 from benchmarks.models.simulators import PROBLEMS
+from benchmarks.models.simulators_loops import LOOPS
 
 
 @pytest.mark.parametrize("name", ["pendulum", "policy"])
@@ -37,3 +38,16 @@ def test_contenders_compute_the_same(torch):
 
 def test_every_problem_says_how_many_numbers_its_state_has():
     assert {p.numbers for p in PROBLEMS.values() if p.numbers >= 1000} == {64 * 64}
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_plain_loops_compute_the_same(name):
+    loop, arrays = LOOPS[name]
+    value = simulators.contender_of_graphc((PROBLEMS[name], False))()
+    assert float(value) == pytest.approx(loop(*PROBLEMS[name].parameters, *arrays), rel=1e-9)
+
+
+def test_numpy_computes_the_same_and_takes_part_in_values_only():
+    result = simulators.SWEEP.run_case("policy", ["numpy"], rounds=1, seconds=0)
+    assert not result.problems and result.errors["graphc"] < 1e-10
+    assert "numpy" not in simulators.SWEEP.run_case("policy, gradient", ["numpy"], rounds=1, seconds=0).rounds_ms

@@ -67,7 +67,7 @@ def odeint(
         y0: first state: a floating-point tensor, or nested tuples, lists and dictionaries of them.
         t: times [count], rising or falling strictly; count is at least 2.
         args: further arguments of ``func``.
-        method: name in docs/solvers.md, such as ``rk4``, ``dopri5``, ``tsit5`` or, for stiff problems, ``kencarp4``.
+        method: name in docs/solvers.md, such as ``rk4``, ``dopri5``, ``dop853`` or, for stiff problems, ``rodas5p``.
         rtol, atol: a step is accepted if the root mean square of ``error / (atol + rtol * |y|)`` is at most 1.
         first_step: size of the first attempt; by default chosen from the rates.
         max_steps: largest number of attempts from ``t[0]`` to ``t[-1]``.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from graphc.base.errors import ArgumentError, DTypeError, ShapeError
@@ -58,6 +60,37 @@ def interp(x: Any, points: Any, values: Any) -> Any:
     start, end = values[i], values[i + 1]
     inside = x.maximum(points[0]).minimum(points[-1])
     return start + _wide((inside - points[i]) / (points[i + 1] - points[i]), start) * (end - start)
+
+
+def interp1d(x: Any, y: Any, kind: str = "linear") -> Callable[[Any], Any]:
+    """Return a function of positions between the points ``x``: ``interp`` or a ``CubicSpline`` through ``y``.
+
+    Args:
+        x, y: points [n] and values [n, ...], as ``interp`` and ``CubicSpline`` take them.
+        kind: ``linear`` or ``cubic`` (with ends ``not-a-knot``).
+
+    Raises:
+        ConditionError: a position is outside of the points (when the function is called), or they do not rise strictly.
+        ArgumentError, ShapeError, DTypeError: unsuitable arguments.
+
+    Example:
+        >>> import graphc as gc
+        >>> f = gc.interpolate.interp1d(gc.tensor([0.0, 1.0, 2.0]), gc.tensor([0.0, 10.0, 40.0]))
+        >>> f(gc.tensor([0.5, 1.5]))
+        tensor([ 5., 25.])
+    """
+    if kind not in ("linear", "cubic"):
+        raise ArgumentError(f"interp1d: there is no kind {kind!r}", remedy="pass linear or cubic")
+    if kind == "linear":
+        _checked("interp1d", x, y, 2)
+    function = CubicSpline(x, y) if kind == "cubic" else partial(interp, points=x, values=y)
+
+    def inside(positions: Any) -> Any:
+        within = (positions >= x[0]) & (positions <= x[-1])
+        assert_true(within.all(), "interp1d: a position is outside of the points; clamp it, or call interp")
+        return function(positions)
+
+    return inside
 
 
 class CubicSpline:

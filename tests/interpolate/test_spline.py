@@ -7,7 +7,7 @@ import pytest
 
 import graphc as gc
 from graphc.base.errors import ArgumentError, ConditionError, DTypeError, ShapeError
-from graphc.interpolate import CubicSpline, interp
+from graphc.interpolate import CubicSpline, interp, interp1d
 
 
 def f64(*values):
@@ -122,3 +122,21 @@ def test_errors_name_the_argument():
         CubicSpline(POINTS, VALUES, "periodic")
     with pytest.raises(ArgumentError, match="nu=4"):
         CubicSpline(POINTS, VALUES)(f64(0.5), 4)
+
+
+def test_a_function_of_positions_refuses_those_outside():
+    x = f64([0.0, 0.2, 1.9, 3.0])
+    for kind, expected in (("linear", interp(x, POINTS, VALUES)), ("cubic", CubicSpline(POINTS, VALUES)(x))):
+        function = interp1d(POINTS, VALUES, kind)
+        compiled = gc.compile(lambda x, kind=kind: interp1d(POINTS, VALUES, kind)(x))
+        for run in (function, compiled, gc.vmap(function)):
+            np.testing.assert_allclose(run(x).numpy(), expected.numpy(), rtol=1e-12)
+        for run in (function, compiled):
+            with pytest.raises(ConditionError, match="outside of the points"):
+                run(f64([0.0, 3.1, 1.0, 1.0]))
+        slope = gc.compile(gc.grad(lambda y, kind=kind: interp1d(POINTS, y, kind)(f64(0.3))))(VALUES)
+        np.testing.assert_allclose(slope.numpy(), [0, 1, 0, 0, 0, 0], atol=1e-12)
+    with pytest.raises(ArgumentError, match="no kind 'quadratic'"):
+        interp1d(POINTS, VALUES, "quadratic")
+    with pytest.raises(ShapeError, match="interp1d: 1 points"):
+        interp1d(POINTS[:1], VALUES[:1])

@@ -100,7 +100,7 @@ def odeint(
     if plan.adaptive:
         check_reached("odeint", statistics, max_steps)
     elif plan.tableau.diagonal:
-        assert_true(statistics[2], "odeint: Newton's method did not solve a stage; take more substeps")
+        assert_true(statistics[2], "odeint: the method did not solve a stage; take more substeps")
     solution = unflatten(form, results)
     return (solution, StepCounts(*statistics[:2])) if full_output else solution
 

@@ -99,6 +99,56 @@ def test_gradients_through_the_steps_are_those_of_finite_differences(method):
     np.testing.assert_allclose(gradient[1].item(), by_mu, atol=2e-6)
 
 
+@pytest.mark.parametrize("method", ["kvaerno5", "rodas5p"])
+def test_the_adjoint_has_the_gradients_of_the_steps(method):
+    def rate(t, y, a):
+        return -a * (y - t.cos()) - t.sin()  # whose solution tends to cos(t) for every a
+
+    def loss(y0, a, adjoint):
+        t = f64([0.0, 0.02, 0.04])
+        options = {"method": method, "rtol": 1e-9, "atol": 1e-9, "adjoint": adjoint, "max_steps": 200}
+        return odeint(rate, y0, t, a, **options)[1:].square().sum()
+
+    y0, a = f64([1.5, 0.5]), f64(30.0)
+    steps, adjoint = [
+        gc.compile(gc.grad(lambda y0, a, way=way: loss(y0, a, way), argnums=(0, 1)))(y0, a) for way in (False, True)
+    ]
+    for x, y in zip(steps, adjoint, strict=True):
+        np.testing.assert_allclose(x.numpy(), y.numpy(), rtol=1e-5, atol=1e-9)
+
+
+def test_rosenbrock_steps_have_second_derivatives_and_tangents():
+    def last(a, method="rodas5p"):
+        options = {"method": method, "rtol": 1e-10, "atol": 1e-10, "max_steps": 100}
+        return odeint(lambda t, y: -a * y * y * (1 + t), f64([1.0]), f64([0.0, 1.0]), **options)[-1, 0]
+
+    a = f64(2.0)  # y = 1 / (1 + 1.5 a)
+    np.testing.assert_allclose(last(a).item(), 1 / 4, rtol=1e-9)
+    np.testing.assert_allclose(gc.compile(gc.grad(last))(a).item(), -1.5 / 16, rtol=1e-8)
+    np.testing.assert_allclose(gc.compile(gc.grad(gc.grad(last)))(a).item(), 2 * 1.5**2 / 64, rtol=1e-7)
+    np.testing.assert_allclose(gc.jvp(last, (a,), (f64(1.0),))[1].item(), -1.5 / 16, rtol=1e-8)
+
+
+@pytest.mark.parametrize("method", ["kvaerno5", "rodas5p"])
+def test_entries_of_a_batch_take_steps_of_their_own(method):
+    def solve(y0, mu):
+        return odeint(van_der_pol, y0, f64([0.0, 1.0]), mu, method=method, rtol=1e-6, full_output=True)
+
+    mu = f64([1.0, 50.0, 1000.0])
+    y0 = f64([[2.0, 0.0], [1.0, 1.0], [2.0, 0.0]])
+    y, statistics = gc.compile(gc.vmap(solve))(y0, mu)
+    alone = [gc.compile(solve)(*pair) for pair in zip(y0, mu, strict=True)]
+    assert statistics.steps.tolist() == [s.steps.item() for _, s in alone]
+    assert len(set(statistics.steps.tolist())) == 3
+    for row, (expected, _) in zip(y, alone, strict=True):
+        np.testing.assert_allclose(row.numpy(), expected.numpy(), rtol=1e-11)
+
+
+def test_a_rate_that_is_not_finite_in_a_fixed_step_is_an_error():
+    with pytest.raises(ConditionError, match="did not solve a stage"):
+        odeint(lambda t, y: y.sqrt(), f64(-1.0), f64([0.0, 1.0]), method="rodas5p", adaptive=False)
+
+
 def test_a_nest_of_tensors_is_one_vector_for_newtons_method():
     def rate(t, y):
         return {"a": -1000 * (y["a"] - y["b"].sum(0)), "b": -y["b"]}

@@ -9,14 +9,15 @@ from typing import Any
 from graphc.autograd.transforms import jvp
 from graphc.base.dtypes import bool_, int64
 from graphc.base.errors import ArgumentError
+from graphc.control.scan import scan
 from graphc.control.while_loop import while_loop
 from graphc.func.jacobian import jacfwd
 from graphc.integrate.system import Leaves, Rate, advanced, norm_of, scalar
 from graphc.integrate.tableaus import Tableau
 from graphc.linalg.systems import inv_ex
 from graphc.tape.grad_mode import no_grad
-from graphc.tensors.creation import eye, full, ones_like
-from graphc.tensors.free_functions import cat
+from graphc.tensors.creation import eye, full, ones_like, tensor, zeros
+from graphc.tensors.free_functions import cat, where
 
 ITERATIONS = 10
 """Largest number of Newton's corrections for a stage."""
@@ -33,30 +34,37 @@ def implicit_rates_of(
     of the solution of the stage's equation, up to second order, by two more corrections with the exact Jacobian matrix.
     """
     flat, split = _flattening(ys)
-    y, rates, solved = flat(ys), [flat(first)], full((), True, dtype=bool_)
-    width = h * tableau.diagonal
+    y, width, count = flat(ys), h * tableau.diagonal, len(tableau.c)
     with no_grad():
         scale = (tolerances[1] + tolerances[0] * y.abs()).detach()
         matrix = _inverse(lambda v: flat(rate(t, split(v))), y.detach(), width.detach())
-    state = y
-    for c, row in zip(tableau.c[1:], tableau.a[1:], strict=True):
-        time = t + c * h
-        (base,) = advanced([y], h, row, [[k] for k in rates])
 
-        def rate_at(v: Any, time: Any = time) -> Any:
+    def stage(carry: Any, coefficients: Any) -> Any:
+        rates, last, _, solved = carry
+        time, row, new = t + coefficients[0] * h, coefficients[1], coefficients[2]
+        base = y + h.to(y.dtype) * (row[:, None] * rates).sum(0)
+
+        def rate_at(v: Any) -> Any:
             return flat(rate(time, split(v)))
 
         with no_grad():
-            state, met = _newton(rate_at, base.detach(), width, matrix, (rates[-1].detach(), scale))
+            state, met = _newton(rate_at, base.detach(), width, matrix, (last.detach(), scale))
         if tolerances[2]:
             state = state.detach()
             with no_grad():
                 exact = _inverse(rate_at, state, width.detach()).detach()
             for _ in range(2):
                 state = state - exact @ (state - base - width * rate_at(state))
-        rates.append((state - base) / width)
-        solved = solved & met
-    return [split(k) for k in rates], split(state), solved
+        k = (state - base) / width
+        return (where(new[:, None], k, rates), k, state, solved & met), None
+
+    rows = [[*row, *(count - len(row)) * (0.0,)] for row in tableau.a[1:]]
+    begin = flat(first)
+    rates = cat([begin.reshape(1, -1), zeros(count - 1, y.shape[0], dtype=y.dtype)])
+    one = full((), True, dtype=bool_)
+    xs = (tensor(tableau.c[1:], dtype=h.dtype), tensor(rows, dtype=y.dtype), eye(count, dtype=bool_)[1:])
+    (rates, _, state, solved), _ = scan(stage, (rates, begin, y, one), xs)
+    return [split(rates[i]) for i in range(count)], split(state), solved
 
 
 def rosenbrock_stages_of(

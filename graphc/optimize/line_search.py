@@ -38,7 +38,7 @@ class Trial(NamedTuple):
     gradient: Any
 
 
-class _Search(NamedTuple):
+class _Bracketing(NamedTuple):
     """Interval that contains suitable points: from ``low``, the best point so far, to ``high``, if it is bracketed."""
 
     size: Any
@@ -65,7 +65,7 @@ def wolfe_point(evaluate: Callable[[Any], tuple[Any, Any]], v: Any, y: Any, g: A
     first = Trial(full((), 0.0, dtype=v.dtype), y, (direction * g).sum(), g)
     slack = ROUNDING * float(np.finfo(v.dtype.numpy).eps) * y.abs()
 
-    def step(s: _Search) -> _Search:
+    def step(s: _Bracketing) -> _Bracketing:
         value, gradient = evaluate(v + s.size * direction)
         trial = Trial(s.size, value, (gradient * direction).sum(), gradient)
         limit = (y + SUFFICIENT * s.size * first.slope).minimum(s.low.value) + slack
@@ -76,10 +76,10 @@ def wolfe_point(evaluate: Callable[[Any], tuple[Any, Any]], v: Any, y: Any, g: A
         bracketed = s.bracketed | rises | turned
         done = rises.logical_not() & (trial.slope.abs() <= -CURVATURE * first.slope)
         size = where(bracketed, _between(low, high), GROWTH * s.size)
-        return _Search(size, low, high, bracketed, done, s.count + 1)
+        return _Bracketing(size, low, high, bracketed, done, s.count + 1)
 
     no = full((), False, dtype=bool_)
-    start = _Search(full((), 1.0, dtype=v.dtype), first, first, no, no, counted())
+    start = _Bracketing(full((), 1.0, dtype=v.dtype), first, first, no, no, counted())
     return while_loop(lambda s: s.done.logical_not() & (s.count < TRIALS) & (first.slope < 0), step, start).low
 
 

@@ -155,7 +155,7 @@ def bfgs(
         >>> import graphc as gc
         >>> rosenbrock = lambda x: 100 * (x[1] - x[0] ** 2) ** 2 + (1 - x[0]) ** 2
         >>> gc.optimize.bfgs(rosenbrock, gc.tensor([-1.2, 1.0]))
-        tensor([1.0000, 1.0000])
+        tensor([1., 1.])
     """
     space = Vector("bfgs", x0)
     matrix = zeros(space.start.shape[0], space.start.shape[0], dtype=space.start.dtype)

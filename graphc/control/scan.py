@@ -9,6 +9,8 @@ from typing import Any
 from graphc.base.errors import ArgumentError, ShapeError
 from graphc.base.sizes.size import is_size
 from graphc.control.checkpoint import checkpoint as run_again
+from graphc.control.counted import CountedSteps
+from graphc.control.step_values import MOST_STEPS, constant
 from graphc.control.sub_graphs import (
     as_they_were,
     carry_states,
@@ -18,7 +20,8 @@ from graphc.control.sub_graphs import (
     unshared,
 )
 from graphc.ir.graph.build import emit
-from graphc.ir.graph.graph import Graph
+from graphc.ir.graph.graph import Graph, Value
+from graphc.ir.op import Attrs
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
 from graphc.ops.flow.loop import scan as scan_op
@@ -165,34 +168,68 @@ class _Loop:
 
     def trace(self, carries: Sequence[Tensor], sequences: Sequence[Tensor], length: int, reverse: bool) -> Any:
         """Trace the step as one node; tensors it uses from outside become further operands."""
-        outer = front()
-        assert isinstance(outer, Tracer)
-        inner = Tracer(Graph("scan.step"), parent=outer)
+        inner = Tracer(Graph("scan.step"), parent=front())
         with dispatch.use(inner):
             carried = [_argument(inner, t, f"carry.{i}", t.shape) for i, t in enumerate(carries)]
             slices = [_argument(inner, t, f"x.{i}", t.shape[1:]) for i, t in enumerate(sequences)]
             after, ys = self.step(carried, slices)
             results = [refresh(inner.local(t))._data for t in (*after, *ys)]
             refuse_changed(inner, [*carried, *slices], "scan")
-        generators = generator_states(inner, "scan", "make it a carry")
-        checks = taken_checks(inner.graph)
-        operands = [*carries, *sequences, *as_they_were(inner.origins, [entry.tensor for entry in generators])]
-        carry_states(inner.graph, operands, results, len(carries), generators)
-        carry_count = len(carries) + len(generators)
-        unstacked = dict(zip(inner.graph.inputs[carry_count:], operands[carry_count:], strict=True))
-        stacked = [c.operands[0] for c in checks if c.operands[0] not in unstacked]
-        inner.graph.set_outputs([*results, *stacked])
-        counts = {"carries": carry_count, "sequences": len(sequences), "length": length, "reverse": reverse}
-        outputs = outer.apply(scan_op.op, operands, {"body": inner.graph, **counts})
-        outputs = list(outputs) if isinstance(outputs, tuple) else [outputs]
-        unstacked.update(zip(stacked, outputs[len(results) :], strict=True))
-        for check in checks:
-            value = refresh(outer.local(unstacked[check.operands[0]]))._data
-            emit(outer.graph, check.op, [value], check.attrs, check.location)
-        with no_grad():
-            for entry, state in zip(generators, outputs[len(carries) : carry_count], strict=True):
-                outer.assign(entry.tensor, state)
-        return outputs[: len(carries)], outputs[carry_count : len(results)]
+        return emit_steps(inner, carries, sequences, results, {"length": length, "reverse": reverse}, "scan")
+
+
+def emit_steps(
+    inner: Tracer,
+    carries: Sequence[Tensor],
+    sequences: Sequence[Tensor],
+    results: list[Value],
+    attrs: Attrs,
+    name: str,
+) -> tuple[list[Tensor], list[Tensor]]:
+    """Append a scan of a traced step to the running trace; return the last carries and the stacks.
+
+    Args:
+        inner: the trace of a step. Its first arguments are the carries and the slices.
+        carries: operands of the scan, of which ``sequences`` are those to be sliced.
+        results: next carries and results to stack, of the graph of the step.
+        attrs: ``length`` and ``reverse`` of the scan.
+        name: the loop in errors.
+
+    Raises:
+        TraceError: the step writes to tensors from outside.
+    """
+    outer = front()
+    assert isinstance(outer, Tracer)
+    generators = generator_states(inner, name, "make it a carry")
+    checks = taken_checks(inner.graph)
+    operands = [*carries, *sequences, *as_they_were(inner.origins, [entry.tensor for entry in generators])]
+    carry_states(inner.graph, operands, results, len(carries), generators)
+    carry_count = len(carries) + len(generators)
+    unstacked = dict(zip(inner.graph.inputs[carry_count:], operands[carry_count:], strict=True))
+    stacked = [c.operands[0] for c in checks if c.operands[0] not in unstacked]
+    inner.graph.set_outputs([*results, *stacked])
+    counts = {"carries": carry_count, "sequences": len(sequences), **attrs}
+    outputs = _emit(outer, inner.graph, operands, counts)
+    unstacked.update(zip(stacked, outputs[len(results) :], strict=True))
+    for check in checks:
+        value = refresh(outer.local(unstacked[check.operands[0]]))._data
+        emit(outer.graph, check.op, [value], check.attrs, check.location)
+    with no_grad():
+        for entry, state in zip(generators, outputs[len(carries) : carry_count], strict=True):
+            outer.assign(entry.tensor, state)
+    return outputs[: len(carries)], outputs[carry_count : len(results)]
+
+
+def _emit(outer: Tracer, body: Graph, operands: Sequence[Tensor], attrs: Attrs) -> list[Tensor]:
+    """Append a scan, of slices where a step reads and writes one of a tensor."""
+
+    def apply(operands: Sequence[Tensor], attrs: Attrs) -> list[Tensor]:
+        outputs = outer.apply(scan_op.op, operands, attrs)
+        return list(outputs) if isinstance(outputs, tuple) else [outputs]
+
+    if is_size(attrs["length"]) or not 0 < attrs["length"] <= MOST_STEPS:
+        return apply(operands, {"body": body, **attrs})
+    return CountedSteps(body, [constant(outer, x) for x in operands], attrs).run(operands, apply)
 
 
 def _argument(inner: Tracer, outer: Tensor, name: str, shape: Sequence[int]) -> Tensor:

@@ -11,7 +11,8 @@ from graphc.base.location import at
 from graphc.base.sizes.size import is_size
 from graphc.control.branch import cond
 from graphc.control.checkpoint import checkpoint as run_again
-from graphc.control.scan import chunk_length, scan
+from graphc.control.scan import chunk_length, emit_steps, scan
+from graphc.control.step_values import StepValues, constant
 from graphc.control.sub_graphs import (
     as_they_were,
     final_value,
@@ -23,7 +24,7 @@ from graphc.control.sub_graphs import (
     taken_checks,
     unshared,
 )
-from graphc.ir.graph.graph import Node
+from graphc.ir.graph.graph import Node, Value
 from graphc.ir.op import Trait
 from graphc.ops.flow.while_loop import while_loop as while_op
 from graphc.ops.selection.index import iota
@@ -209,6 +210,11 @@ def _unbounded(cond_fn: Any, body_fn: Any, init: Any) -> Any:
         return _like(state, _stepped(body_fn, state))
 
     body, after = sub_trace("while.body", step, leaves, form)
+    _refuse_checks(test)
+    count = _count(test, more, body, leaves, after)
+    if count is not None:
+        last, _ = emit_steps(body, leaves, [], after, {"length": count, "reverse": False}, "while_loop")
+        return unflatten(form, last)
     if checks := taken_checks(body.graph):
         return _unbounded_checks(cond_fn, body_fn, init, len(checks))
     drawn = generator_states(body, "while_loop", _REMEDY)
@@ -222,13 +228,23 @@ def _unbounded(cond_fn: Any, body_fn: Any, init: Any) -> Any:
         after.append(final_value(body, entry.tensor)._data)
     test.graph.set_outputs(more)
     body.graph.set_outputs(after)
-    _refuse_checks(test)
     attrs = {"test": test.graph, "body": body.graph, "carries": len(after)}
     outputs = front().apply(while_op.op, operands, attrs)
     outputs = list(outputs) if isinstance(outputs, tuple) else [outputs]
     for entry, value in zip(drawn, outputs[len(leaves) :], strict=True):
         put_back(entry.tensor, value, recorded=False)
     return unflatten(form, outputs[: len(leaves)])
+
+
+def _count(test: Tracer, more: list[Value], body: Tracer, leaves: list[Tensor], after: list[Value]) -> int | None:
+    """Return the number of steps of a loop that counters decide, None of others."""
+    tracer = front()
+    assert isinstance(tracer, Tracer)
+    test.graph.set_outputs(more)
+    body.graph.set_outputs(after)
+    first = [constant(tracer, x) for x in leaves]
+    entire, ends = ([*first, *(constant(tracer, x) for x in inner.origins)] for inner in (body, test))
+    return StepValues(body.graph, entire, len(leaves)).trip_count(test.graph, ends)
 
 
 def _unbounded_draws(cond_fn: Any, body_fn: Any, init: Any) -> Any:

@@ -474,6 +474,10 @@ class Tracer(OnOneDevice):
                 arrays.update(zip(node.results, results, strict=True))
         return arrays[value]
 
+    def rely_on(self, node: Node) -> None:
+        """Register a node whose results are part of the code from now on, so that a later write to them is refused."""
+        self._asked.add(node)
+
     def size(self, count: Tensor, most: Any, purpose: str) -> Any:
         """Return a count that depends on constants only, else a size that each call reads."""
         value = refresh(self.local(count))._data

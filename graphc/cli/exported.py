@@ -1,4 +1,4 @@
-"""Models of other frameworks as command arguments: ``.pt2`` files of PyTorch, and ``.onnx`` files."""
+"""Models of other frameworks as command arguments: ``.pt2`` of PyTorch, ``.onnx``, and StableHLO in ``.mlir`` files."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from graphc.models.model_file import LoadedModel, load
 READERS = {
     ".pt2": deferred("graphc.interop.pt2.program:from_pt2"),
     ".onnx": deferred("graphc.interop.onnx.module:from_onnx"),
+    ".mlir": deferred("graphc.interop.stablehlo.module:read_stablehlo"),
 }
 """Reader for each suffix. They are imported at their first call, since most commands read no such file."""
 in_memory = deferred("graphc.models.model_export:in_memory")

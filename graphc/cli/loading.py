@@ -12,7 +12,7 @@ from graphc.base.lazy import deferred
 if TYPE_CHECKING:
     from graphc.models.model_file import LoadedModel
 
-FOREIGN = (".pt2", ".onnx")
+FOREIGN = (".pt2", ".onnx", ".mlir")
 """Suffixes of other frameworks' files, which ``graphc/cli/exported.py`` reads."""
 
 load = deferred("graphc.models.model_file:load")

@@ -39,7 +39,7 @@ by_name = deferred("graphc.cli.arguments:by_name")
 _LISTED = 8
 FORMS = (
     "file.py:Name or package.module:Name, where Name is a Module class, an instance, or a function; "
-    "or a .pt2 or .onnx file"
+    "or a .pt2, .onnx or .mlir file"
 )
 
 PASS_FORMS = "file.py:Name or package.module:Name, where Name is a pass, its class, or a list of passes"

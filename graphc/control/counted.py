@@ -90,11 +90,12 @@ class CountedSteps:
         same = [i for i in range(self.carries) if source(self.body.outputs[i]) is self.body.inputs[i]]
         writes = {i: w for i in range(self.carries) if i not in same and (w := self._write(i)) is not None}
         reads = self._reads(same)
-        if not self.sequences and len(self.body.outputs) == self.carries:
+        lines = self._lines()
+        if not self.sequences and len(self.body.outputs) == self.carries + len(lines):
             strides = [rows.stride for rows in (*(r for _, r in reads.values()), *(w.rows for w in writes.values()))]
             self.reverse = sum(stride < 0 for stride in strides) * 2 > len(strides)
         stacks = self._replace(reads, writes)
-        return self._applied(operands, apply, self._kept(same, writes, stacks), stacks)
+        return self._applied(operands, apply, self._kept(same, writes, lines, stacks), stacks)
 
     # ---- what steps read and write
 
@@ -115,7 +116,7 @@ class CountedSteps:
         return self._linear[value]
 
     def _computed_line(self, value: Value) -> Rows | None:
-        if value.dtype.kind not in "iu" or value.type.size != 1:
+        if value.dtype.kind not in "iu" or any(is_size(s) or s != 1 for s in value.shape):
             return None
         array = self.values.at(value, self.length)
         if array is None or max(abs(int(array.min())), abs(int(array.max()))) >= 1 << 62:
@@ -137,7 +138,7 @@ class CountedSteps:
         return reads
 
     def _without_room(self) -> None:
-        """Update a tensor itself where an entry after its end is for positions out of range, of which there are none."""
+        """Update a tensor itself where it got room at its end for positions out of range, and there are none."""
         for node in self.body.nodes_of(lambda op: op is moves.slice.op):
             update = node.operands[0].node
             if update.op not in _SCATTERS:
@@ -240,11 +241,20 @@ class CountedSteps:
             computed[i] = self._put(operands[i], write.rows, new)
         return [computed[i] if i in computed else self._known(i, operands, kept) for i in range(len(outputs))]
 
-    def _kept(self, same: Sequence[int], writes: Mapping[int, _Write], stacks: Sequence[Value]) -> _Kept:
+    def _lines(self) -> dict[int, Rows]:
+        """Return the stacked results that are linear functions of the step."""
+        lines = {i: self._line(source(v)) for i, v in enumerate(self.body.outputs) if i >= self.carries}
+        return {i: line for i, line in lines.items() if line is not None}
+
+    def _kept(
+        self,
+        same: Sequence[int],
+        writes: Mapping[int, _Write],
+        lines: Mapping[int, Rows],
+        stacks: Sequence[Value],
+    ) -> _Kept:
         """Return the carries and stacks that the new scan has."""
         outputs = self.body.outputs
-        lines = {i: self._line(source(outputs[i])) for i in range(self.carries, len(outputs)) if not outputs[i].shape}
-        lines = {i: line for i, line in lines.items() if line is not None}
         stacked = [i for i in range(self.carries, len(outputs)) if i not in lines]
         carried = [i for i in range(self.carries) if i not in same and i not in writes]
         needed = [outputs[i] for i in (*carried, *stacked) if i not in self.ends]
@@ -258,8 +268,9 @@ class CountedSteps:
             return operands[number].clone()
         if number < self.carries:
             return front().constant(self.ends[number])
-        line = self._towards(kept.lines[number])
-        return (iota(shape=(self.length,), axis=0, dtype=int64) * line.stride + line.start).to(self.types[number].dtype)
+        line, kind = self._towards(kept.lines[number]), self.types[number]
+        numbers = iota(shape=(self.length, *kind.shape), axis=0, dtype=int64) * line.stride + line.start
+        return numbers.to(kind.dtype)
 
     def _towards(self, rows: Rows) -> Rows:
         """Return slices by position, which is not the step where the scan runs backwards."""

@@ -24,6 +24,7 @@ from graphc.ir.graph.graph import Graph, Value
 from graphc.ir.op import Attrs
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
+from graphc.ops.flow.control import inline
 from graphc.ops.flow.loop import scan as scan_op
 from graphc.ops.flow.loop import steps
 from graphc.ops.movement.shape import concat
@@ -168,7 +169,9 @@ class _Loop:
 
     def trace(self, carries: Sequence[Tensor], sequences: Sequence[Tensor], length: int, reverse: bool) -> Any:
         """Trace the step as one node; tensors it uses from outside become further operands."""
-        inner = Tracer(Graph("scan.step"), parent=front())
+        outer = front()
+        assert isinstance(outer, Tracer)
+        inner = Tracer(Graph("scan.step"), parent=outer)
         with dispatch.use(inner):
             carried = [_argument(inner, t, f"carry.{i}", t.shape) for i, t in enumerate(carries)]
             slices = [_argument(inner, t, f"x.{i}", t.shape[1:]) for i, t in enumerate(sequences)]
@@ -185,6 +188,7 @@ def emit_steps(
     results: list[Value],
     attrs: Attrs,
     name: str,
+    checkpoint: int | bool = False,
 ) -> tuple[list[Tensor], list[Tensor]]:
     """Append a scan of a traced step to the running trace; return the last carries and the stacks.
 
@@ -194,6 +198,7 @@ def emit_steps(
         results: next carries and results to stack, of the graph of the step.
         attrs: ``length`` and ``reverse`` of the scan.
         name: the loop in errors.
+        checkpoint: as of ``scan``.
 
     Raises:
         TraceError: the step writes to tensors from outside.
@@ -209,7 +214,7 @@ def emit_steps(
     stacked = [c.operands[0] for c in checks if c.operands[0] not in unstacked]
     inner.graph.set_outputs([*results, *stacked])
     counts = {"carries": carry_count, "sequences": len(sequences), **attrs}
-    outputs = _emit(outer, inner.graph, operands, counts)
+    outputs = _emit(outer, inner.graph, operands, counts, checkpoint)
     unstacked.update(zip(stacked, outputs[len(results) :], strict=True))
     for check in checks:
         value = refresh(outer.local(unstacked[check.operands[0]]))._data
@@ -220,16 +225,39 @@ def emit_steps(
     return outputs[: len(carries)], outputs[carry_count : len(results)]
 
 
-def _emit(outer: Tracer, body: Graph, operands: Sequence[Tensor], attrs: Attrs) -> list[Tensor]:
+def _emit(outer: Tracer, body: Graph, operands: Sequence[Tensor], attrs: Attrs, checkpoint: int | bool) -> list[Tensor]:
     """Append a scan, of slices where a step reads and writes one of a tensor."""
 
     def apply(operands: Sequence[Tensor], attrs: Attrs) -> list[Tensor]:
+        if checkpoint:
+            return _checkpointed(operands, checkpoint=checkpoint, **attrs)
         outputs = outer.apply(scan_op.op, operands, attrs)
         return list(outputs) if isinstance(outputs, tuple) else [outputs]
 
     if is_size(attrs["length"]) or not 0 < attrs["length"] <= MOST_STEPS:
         return apply(operands, {"body": body, **attrs})
     return CountedSteps(body, [constant(outer, x) for x in operands], attrs).run(operands, apply)
+
+
+def _checkpointed(
+    operands: Sequence[Tensor],
+    body: Graph,
+    carries: int,
+    sequences: int,
+    length: int,
+    reverse: bool,
+    checkpoint: int | bool,
+) -> list[Tensor]:
+    """Run a traced step in chunks; return the last carries and the stacks."""
+    last = carries + sequences
+
+    def step(carry: Any, rows: Any) -> tuple[Any, Any]:
+        results = inline(body, [*carry, *(rows or ()), *operands[last:]])
+        return list(results[:carries]), list(results[carries:])
+
+    rows = list(operands[carries:last]) or None
+    ends, stacks = scan(step, list(operands[:carries]), rows, length, reverse, checkpoint=checkpoint)
+    return [*ends, *stacks]
 
 
 def _argument(inner: Tracer, outer: Tensor, name: str, shape: Sequence[int]) -> Tensor:

@@ -15,7 +15,7 @@ from graphc.ops import dispatch
 from graphc.ops.batching import batched_graph
 from graphc.ops.dispatch import GraphDispatcher
 from graphc.ops.movement.shape import broadcast_to, reshape, slice, transpose
-from graphc.ops.pointwise.elementwise import add, cast, sub
+from graphc.ops.pointwise.elementwise import add, bit_and, cast, logical_and, sub
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import refresh
 from graphc.tracing.tracer import Tracer
@@ -133,18 +133,25 @@ class StepValues:
         """Return a value in each of ``count`` steps, [count, *shape]; None if more than known arguments decides it."""
         return _compute(self.body, value, self.fixed, {**self.varying, **self.counted(count)}, count)
 
-    def trip_count(self, test: Graph, known: Sequence[np.ndarray | None]) -> int | None:
-        """Return the number of steps until a condition that constants and counters decide is first false.
+    def trip_count(self, test: Graph, known: Sequence[np.ndarray | None]) -> tuple[int | None, bool]:
+        """Return the number of steps until a condition is first false or an upper bound, and whether it is exact.
 
-        None for other conditions, and for more than ``MOST_STEPS`` steps. ``test`` takes the carries first; ``known``
-        holds its arguments that are constants.
+        The conditions of a conjunction that constants and counters decide give the number; None where there are none,
+        and for more than ``MOST_STEPS`` steps. ``test`` takes the carries first; ``known`` holds its arguments that are
+        constants.
         """
-        (condition,) = test.outputs
         before = dict(zip(self.body.inputs, test.inputs[: self.carries], strict=False))
         fixed = {before[v]: a for v, a in self.fixed.items() if v in before}
-        fixed |= {
-            v: a for v, a in zip(test.inputs[self.carries :], known[self.carries :], strict=True) if a is not None
-        }
+        others = zip(test.inputs[self.carries :], known[self.carries :], strict=True)
+        fixed |= {value: array for value, array in others if array is not None}
+        counts = [self._holding(test, part, fixed, before) for part in _conjunction(test.outputs[0])]
+        decided = [count for count in counts if count is not None]
+        return min(decided, default=None), len(decided) == len(counts)
+
+    def _holding(
+        self, test: Graph, condition: Value, fixed: Mapping[Value, np.ndarray], before: Mapping[Value, Value]
+    ) -> int | None:
+        """Return the number of steps before which a condition holds."""
         first, start, count = self.first, 0, _FIRST_STEPS
         while start < MOST_STEPS:
             rows = self.counted(count, first)
@@ -156,6 +163,14 @@ class StepValues:
             first = {value: row[-1:].reshape(()) for value, row in rows.items()}
             start, count = start + count, 2 * count
         return None
+
+
+def _conjunction(condition: Value) -> list[Value]:
+    """Return conditions that all hold exactly where one holds."""
+    condition = source(condition)
+    if condition.node.op not in (logical_and.op, bit_and.op):
+        return [condition]
+    return [part for v in condition.node.operands for part in _conjunction(v)]
 
 
 def _compute(

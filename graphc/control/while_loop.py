@@ -188,14 +188,22 @@ def _condition(value: Any) -> Any:
     return value
 
 
+def imported_loop(cond_fn: Any, body_fn: Any, init: Any, checkpoint: int | bool = False) -> Any:
+    """Run the loop of a model from elsewhere, see ``while_loop``. ``checkpoint`` applies where constants and counters
+    decide the number of steps."""
+    if isinstance(front(), Tracer):
+        return _unbounded(cond_fn, body_fn, init, checkpoint)
+    return _in_python(cond_fn, body_fn, init, None, 0)
+
+
 _STATE = Sides("while_loop", "state")
 _REMEDY = "make it part of the state"
 _NO_FAULT = -(1 << 63)
 """Number that no check of a loop refuses."""
 
 
-def _unbounded(cond_fn: Any, body_fn: Any, init: Any) -> Any:
-    """Trace the loop as one node."""
+def _unbounded(cond_fn: Any, body_fn: Any, init: Any, checkpoint: int | bool = False) -> Any:
+    """Trace the loop as one node: as a scan where constants and counters decide the number of steps."""
     leaves, form = flatten(init)
     test, more = sub_trace("while.test", lambda state: _evaluated(cond_fn, state), leaves, form)
     if generator_states(test, "while_loop", _REMEDY):
@@ -211,10 +219,10 @@ def _unbounded(cond_fn: Any, body_fn: Any, init: Any) -> Any:
 
     body, after = sub_trace("while.body", step, leaves, form)
     _refuse_checks(test)
-    count = _count(test, more, body, leaves, after)
-    if count is not None:
-        last, _ = emit_steps(body, leaves, [], after, {"length": count, "reverse": False}, "while_loop")
-        return unflatten(form, last)
+    count, is_exact = _count(test, more, body, leaves, after)
+    if count is not None and is_exact:
+        attrs = {"length": count, "reverse": False}
+        return unflatten(form, emit_steps(body, leaves, [], after, attrs, "while_loop", checkpoint)[0])
     if checks := taken_checks(body.graph):
         return _unbounded_checks(cond_fn, body_fn, init, len(checks))
     drawn = generator_states(body, "while_loop", _REMEDY)
@@ -228,7 +236,7 @@ def _unbounded(cond_fn: Any, body_fn: Any, init: Any) -> Any:
         after.append(final_value(body, entry.tensor)._data)
     test.graph.set_outputs(more)
     body.graph.set_outputs(after)
-    attrs = {"test": test.graph, "body": body.graph, "carries": len(after)}
+    attrs = {"test": test.graph, "body": body.graph, "carries": len(after), "most": count or 0}
     outputs = front().apply(while_op.op, operands, attrs)
     outputs = list(outputs) if isinstance(outputs, tuple) else [outputs]
     for entry, value in zip(drawn, outputs[len(leaves) :], strict=True):
@@ -236,8 +244,10 @@ def _unbounded(cond_fn: Any, body_fn: Any, init: Any) -> Any:
     return unflatten(form, outputs[: len(leaves)])
 
 
-def _count(test: Tracer, more: list[Value], body: Tracer, leaves: list[Tensor], after: list[Value]) -> int | None:
-    """Return the number of steps of a loop that counters decide, None of others."""
+def _count(
+    test: Tracer, more: list[Value], body: Tracer, leaves: list[Tensor], after: list[Value]
+) -> tuple[int | None, bool]:
+    """Return the number of steps of a loop or an upper bound, as counters decide it, and whether it is exact."""
     tracer = front()
     assert isinstance(tracer, Tracer)
     test.graph.set_outputs(more)

@@ -12,7 +12,7 @@ from graphc.base.lazy import deferred
 _read = deferred("graphc.interop.stablehlo.jax_export:from_jax")
 
 
-def from_jax(function: Callable[..., Any], *args: Any) -> Any:
+def from_jax(function: Callable[..., Any], *args: Any, checkpoint: int | bool = False) -> Any:
     """Convert a JAX function to a Module of graphc, by ``jax.export`` and the StableHLO text that it prints.
 
     The module computes what ``jax.jit(function)`` computes for arguments of these shapes and element types: JAX's
@@ -21,6 +21,8 @@ def from_jax(function: Callable[..., Any], *args: Any) -> Any:
     Args:
         function: a function of arrays in nested tuples, lists and dictionaries, or a ``jax.jit`` of it.
         args: example arguments by position: arrays, or ``jax.ShapeDtypeStruct``.
+        checkpoint: a number k: gradients of loops with a known number of steps keep their state before each k steps
+            alone, as in ``graphc.scan``. True stands for about the square root of the number of steps.
 
     Returns:
         A Module that takes tensors or arrays nested like ``args`` and returns tensors nested like the result.
@@ -39,4 +41,4 @@ def from_jax(function: Callable[..., Any], *args: Any) -> Any:
     """
     if find_spec("jax") is None:
         raise ModuleNotFoundError(f"from_jax needs JAX: {install_command('jax')}", name="jax")
-    return _read(function, args)
+    return _read(function, args, checkpoint)

@@ -81,7 +81,7 @@ JSON = (
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "model", metavar="FILE", help="a .gcm, .pt2 or .onnx file; with --breakdown also a model in Python"
+        "model", metavar="FILE", help="a .gcm, .pt2, .onnx or .mlir file; with --breakdown also a model in Python"
     )
     parser.add_argument(
         "--input",

@@ -47,7 +47,7 @@ JSON = (
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     for name in ("first", "second"):
-        parser.add_argument(name, metavar="FILE", help="a model file (.gcm), a .pt2 of torch.export, or an .onnx")
+        parser.add_argument(name, metavar="FILE", help="a model file (.gcm), a .pt2 of torch.export, an .onnx or .mlir")
     parser.add_argument(
         "--graph",
         action="store_true",

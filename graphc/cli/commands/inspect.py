@@ -58,7 +58,7 @@ JSON = (
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="FILE", help="a model file (.gcm), a .pt2 of torch.export, or an .onnx")
+    parser.add_argument("model", metavar="FILE", help="a model file (.gcm), a .pt2 of torch.export, an .onnx or .mlir")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.set_defaults(run=run)
 

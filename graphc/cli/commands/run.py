@@ -78,7 +78,7 @@ JSON = (
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="FILE", help="a model file (.gcm), a .pt2 of torch.export, or an .onnx")
+    parser.add_argument("model", metavar="FILE", help="a model file (.gcm), a .pt2 of torch.export, an .onnx or .mlir")
     inputs.add_inputs(parser)
     parser.add_argument(
         "--shape",

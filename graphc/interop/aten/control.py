@@ -7,6 +7,7 @@ from typing import Any
 
 from graphc.base.errors import UnsupportedError
 from graphc.control.scan import scan
+from graphc.control.while_loop import imported_loop
 from graphc.interop.aten.registry import TABLE
 from graphc.tape.grad_mode import is_grad_enabled, set_grad_enabled
 from graphc.tensors import free_functions as free
@@ -57,15 +58,10 @@ def cond(predicate: Any, yes: Any, no: Any, operands: Sequence[Any] = ()) -> Any
 
 @_higher_order("while_loop")
 def while_loop(condition: Any, body: Any, carried: Sequence[Any], additional: Sequence[Any] = ()) -> Any:
-    if is_tracing():
-        raise UnsupportedError(
-            "while_loop in compiled code: only a call knows its number of steps",
-            remedy="use scan with a number of steps, or call the module without compilation",
-        )
-    carried = tuple(carried)
-    while bool(_first(condition(*carried, *additional))):
-        carried = tuple(body(*carried, *additional))
-    return carried
+    def goes_on(state: Any) -> Any:
+        return _first(condition(*state, *additional))
+
+    return imported_loop(goes_on, lambda state: tuple(body(*state, *additional)), tuple(carried))
 
 
 def _first(value: Any) -> Any:

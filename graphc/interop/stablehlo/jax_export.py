@@ -15,7 +15,7 @@ from graphc.interop.stablehlo.parser import parse_program
 from graphc.tensors.structure import LEAF, Branch, Static, Structure
 
 
-def from_jax(function: Callable[..., Any], args: tuple[Any, ...]) -> StableHLOModule:
+def from_jax(function: Callable[..., Any], args: tuple[Any, ...], checkpoint: int | bool = False) -> StableHLOModule:
     """Convert a function of JAX to a Module, for arguments like ``args``, see ``graphc.from_jax``."""
     version = stablehlo.get_current_version()
     if version.partition(".")[0] != STABLEHLO:
@@ -36,7 +36,7 @@ def from_jax(function: Callable[..., Any], args: tuple[Any, ...]) -> StableHLOMo
     program = parse_program(exported.mlir_module())
     used = exported.module_kept_var_idx
     return StableHLOModule(
-        program, _structure(arguments, "an argument"), _structure(results, "the result"), tuple(used)
+        program, _structure(arguments, "an argument"), _structure(results, "the result"), tuple(used), checkpoint
     )
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
-from graphc.base.errors import ArgumentError, DTypeError, ShapeError
+from graphc.base.errors import ArgumentError, DTypeError, ParseError, ShapeError
 from graphc.interop.parts import ImportedRoot
 from graphc.interop.stablehlo.graph import Program, type_of
 from graphc.interop.stablehlo.parser import parse_program
@@ -20,7 +22,7 @@ STABLEHLO = "1"
 """Major version of StableHLO whose text is read. Its operations keep their meaning within a major version."""
 
 
-def from_stablehlo(text: str) -> StableHLOModule:
+def from_stablehlo(text: str, *, checkpoint: int | bool = False) -> StableHLOModule:
     """Convert the text of a StableHLO module to a Module.
 
     The text may have the short forms that ``mlir_module()`` and ``as_text()`` of JAX print, or MLIR's generic form, of
@@ -28,6 +30,8 @@ def from_stablehlo(text: str) -> StableHLOModule:
 
     Args:
         text: the module. Its function ``main``, or else its first public function, is the entry.
+        checkpoint: a number k: gradients of loops with a known number of steps keep their state before each k steps
+            alone, as in ``graphc.scan``. True stands for about the square root of the number of steps.
 
     Returns:
         A Module that takes tensors or arrays by position and returns one result or a tuple.
@@ -51,7 +55,19 @@ def from_stablehlo(text: str) -> StableHLOModule:
             f"from_stablehlo takes the text of a module, got {type(text).__name__}",
             remedy="pass exported.mlir_module() or jax.jit(f).lower(x).as_text()",
         )
-    return StableHLOModule(parse_program(text))
+    return StableHLOModule(parse_program(text), checkpoint=checkpoint)
+
+
+def read_stablehlo(path: str | os.PathLike[str]) -> StableHLOModule:
+    """Read a file of StableHLO text, see ``from_stablehlo``. Raises ParseError for a file that is no text too."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise ParseError(
+            f"{os.fspath(path)} is no text: it may be the binary form of MLIR",
+            remedy="write exported.mlir_module() of jax.export, which is a text",
+        ) from None
+    return from_stablehlo(text)
 
 
 class StableHLOModule(ImportedRoot):
@@ -63,6 +79,7 @@ class StableHLOModule(ImportedRoot):
         arguments: Structure | None = None,
         results: Structure | None = None,
         used: Sequence[int] | None = None,
+        checkpoint: int | bool = False,
     ):
         """Take one tensor for each argument of the entry, unless ``arguments`` nests them. ``used`` holds the indices
         of its leaves that the program takes, None for all.
@@ -77,8 +94,12 @@ class StableHLOModule(ImportedRoot):
         self._arguments = arguments or Branch(tuple, (), (LEAF,) * len(self._types))
         self._results = results or (LEAF if count == 1 else Branch(tuple, (), (LEAF,) * count))
         self._used = used
-        self._runner = ProgramRunner(program)
+        self._checkpoint = checkpoint
+        self._runner = ProgramRunner(program, checkpoint)
         super().train(False)
+
+    dims = None
+    """Named dimensions: none, since the text fixes all sizes."""
 
     @property
     def program(self) -> Program:
@@ -116,7 +137,7 @@ class StableHLOModule(ImportedRoot):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        self._runner = ProgramRunner(self._program)
+        self._runner = ProgramRunner(self._program, self._checkpoint)
 
 
 class _CallByPosition:

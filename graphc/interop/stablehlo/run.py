@@ -28,9 +28,11 @@ _OTHERS = "docs/from_jax.md lists the operations; write the function with others
 class ProgramRunner:
     """Interpreter of one program."""
 
-    def __init__(self, program: Program):
-        """Raise UnsupportedError for operations without a rule."""
+    def __init__(self, program: Program, checkpoint: int | bool = False):
+        """Take ``checkpoint`` of loops with a known number of steps, as of ``graphc.scan``. Raise UnsupportedError for
+        operations without a rule."""
         self.program = program
+        self.checkpoint = checkpoint
         self._pointwise: dict[str, bool] = {}
         check_rules(program)
 

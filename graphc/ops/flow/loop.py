@@ -181,7 +181,7 @@ class _Backward:
         return graph
 
 
-def _gradient(
+def gradient(
     g: Any,
     result: Any,
     *operands: Any,
@@ -191,6 +191,7 @@ def _gradient(
     length: int,
     reverse: bool,
 ) -> tuple[Any, ...]:
+    """Return the gradients of the operands of a scan, for those of its results."""
     gradients = g if isinstance(g, tuple) else (g,)
     last = carries + sequences
     plan = _Backward(body, carries, sequences, [v is not None for v in gradients])
@@ -338,7 +339,7 @@ scan = define(
         Attr("reverse", "bool", "from the last slice to the first", default=False, required=False),
     ],
     reference=_reference,
-    vjp=_gradient,
+    vjp=gradient,
     decompose=_decompose,
     traits=Trait.PURE | Trait.LOOP,
     runs=lambda attrs: (attrs["body"], attrs["length"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,10 @@ from graphc.ops.batch import BatchedOperand, spread
 from graphc.ops.batching import batched_graph
 from graphc.ops.define import define
 from graphc.ops.dispatch import GraphDispatcher
+from graphc.ops.flow.branch import cond
 from graphc.ops.flow.control import graph_of, inline
+from graphc.ops.flow.loop import gradient as gradient_of_scan
+from graphc.ops.flow.loop import scan
 from graphc.ops.movement.shape import reshape
 from graphc.ops.pointwise import elementwise
 from graphc.ops.reduction.reduce import any
@@ -28,7 +32,9 @@ from graphc.ops.samples import array
 _REMEDY = "return values of the same types from the step"
 
 
-def _infer(*operands: TensorType, test: Graph, body: Graph, carries: int) -> Types:
+def _infer(*operands: TensorType, test: Graph, body: Graph, carries: int, most: int) -> Types:
+    if most < 0:
+        raise AttributeValueError(f"while_loop: at most {most} steps", remedy="pass 0 for no bound")
     if not 0 < carries <= len(operands):
         raise AttributeValueError(f"while_loop: {carries} carries of {len(operands)} operands")
     for graph in (test, body):
@@ -45,18 +51,45 @@ def _infer(*operands: TensorType, test: Graph, body: Graph, carries: int) -> Typ
     return operands[:carries]
 
 
-def _reference(*operands: np.ndarray, test: Graph, body: Graph, carries: int) -> tuple[np.ndarray, ...]:
+def _reference(*operands: np.ndarray, test: Graph, body: Graph, carries: int, most: int) -> tuple[np.ndarray, ...]:
     present, rest = list(operands[:carries]), operands[carries:]
     while Evaluator().run(test, [*present, *rest])[0]:
         present = list(Evaluator().run(body, [*present, *rest]))
     return tuple(np.array(a) for a in present)
 
 
-def _gradient(g: Any, result: Any, *operands: Any, **attrs: Any) -> tuple[Any, ...]:
-    raise GradientError(
-        "while_loop: the gradient of a loop without a bound would have to keep values of any number of steps",
-        remedy="use while_loop(..., max_steps=N), which saves the values of N steps, or fori_loop with integer bounds",
-    )
+def _gradient(
+    g: Any, result: Any, *operands: Any, test: Graph, body: Graph, carries: int, most: int
+) -> tuple[Any, ...]:
+    """Differentiate a scan of ``most`` steps that takes the place of the loop: those after the last one change nothing.
+
+    A step of the scan is a branch that runs about the square root of ``most`` steps, so that only the carries before
+    these are kept.
+    """
+    if not most:
+        raise GradientError(
+            "while_loop: the gradient of a loop without a bound would have to keep values of any number of steps",
+            remedy="use while_loop(..., max_steps=N), which saves the values of N steps, or fori_loop with integer "
+            "bounds; in JAX use lax.scan, or a constant bound as in (i < 100) & (error > 1e-6)",
+        )
+
+    def where_more(name: str, then: Graph) -> Graph:
+        otherwise = graph_of(f"{name}.end", operands, lambda *values: values[:carries])
+
+        def results(*values: Any) -> Sequence[Any]:
+            after = cond(inline(test, values)[0], *values, then=then, otherwise=otherwise)
+            return after if isinstance(after, tuple) else (after,)
+
+        return graph_of(name, operands, results)
+
+    def steps(*values: Any) -> Sequence[Any]:
+        after = scan(*values, body=where_more("while.step", body), **counts, length=chunk)
+        return after if isinstance(after, tuple) else (after,)
+
+    chunk = isqrt(most - 1) + 1
+    counts = {"carries": carries, "sequences": 0}
+    chunks = where_more("while.chunk", graph_of("while.steps", operands, steps))
+    return gradient_of_scan(g, result, *operands, body=chunks, **counts, length=-(-most // chunk), reverse=False)
 
 
 def _batched(op: OpDef, size: int, operands: Sequence[BatchedOperand], attrs: Attrs) -> Any:
@@ -73,7 +106,7 @@ def _batched(op: OpDef, size: int, operands: Sequence[BatchedOperand], attrs: At
         "test": graph_of("test.any", [going, *values], lambda going, *_: [any(going, axes=(0,))]),
         "body": graph_of("body.going", [going, *values], lambda going, *rest: _step(test, body, carries, going, rest)),
     }
-    return dispatch.apply(op, [going, *values], {**loop, "carries": carries + 1})[1:]
+    return dispatch.apply(op, [going, *values], {**loop, "carries": carries + 1, "most": attrs["most"]})[1:]
 
 
 def _step(test: Graph, body: Graph, carries: int, going: Any, values: Sequence[Any]) -> list[Any]:
@@ -114,6 +147,7 @@ while_loop = define(
         Attr("test", "graph", "the condition, computed from the carries and the other operands"),
         Attr("body", "graph", "the next carries"),
         Attr("carries", "int", "how many operands each step passes to the next one"),
+        Attr("most", "int", "an upper bound of the steps, which gradients need; 0 for none", default=0, required=False),
     ],
     reference=_reference,
     vjp=_gradient,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from graphc.control.branch import cond, switch
-from graphc.control.while_loop import while_loop as repeat
+from graphc.control.while_loop import imported_loop
 from graphc.interop.stablehlo.call import OperationCall
 from graphc.interop.stablehlo.graph import Block
 from graphc.interop.stablehlo.registry import TABLE, TARGETS, rule, target
@@ -17,7 +17,8 @@ from graphc.tensors.tensor import Tensor
 def while_(call: OperationCall, *state: Tensor) -> tuple[Tensor, ...]:
     """Repeat the second region while the first one gives true: a loop of the compiled program."""
     test, body = call.block(0), call.block(1)
-    return tuple(repeat(lambda s: call.run(test, *s)[0], lambda s: tuple(call.run(body, *s)), state))
+    step = lambda s: tuple(call.run(body, *s))  # noqa: E731
+    return tuple(imported_loop(lambda s: call.run(test, *s)[0], step, state, call.runner.checkpoint))
 
 
 def _branch(call: OperationCall, block: Block) -> Callable[[], tuple[Tensor, ...]]:

@@ -119,7 +119,7 @@ def _extended(source: Source, passes: Arranged, machine: Target | None) -> Sourc
 def _from_file(path: Path, entry: str | None = None) -> Source:
     if path.suffix not in SUFFIXES:
         raise console.UsageError(
-            f"{str(path)!r} is no target, .gcm, .pt2, .onnx, .mlir, .gc, .gcp or .gck file",
+            f"{str(path)!r} is neither a target nor a .gcm, .pt2, .onnx, .mlir, .gc, .gcp or .gck file",
             remedy=targets.FORMS,
         )
     if not path.is_file():

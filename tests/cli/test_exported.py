@@ -123,7 +123,9 @@ sys.exit(main(["run", {str(PAIRS)!r}, "--input", "x=ones"]))
 
 
 def test_files_are_told_by_their_suffix():
-    assert exported.is_exported("a/b.pt2") and not exported.is_exported("net.py:pt2")
+    assert (
+        exported.is_exported("a/b.pt2") and exported.is_exported("a/b.mlir") and not exported.is_exported("net.py:pt2")
+    )
 
 
 def test_entries_of_model_files_are_loaded_by_name(tmp_path: Path, graphc: Graphc):

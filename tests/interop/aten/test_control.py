@@ -54,11 +54,9 @@ def test_cond_with_different_numbers_is_refused_compiled():
         graphc.compile(branch)(graphc.tensor(False), graphc.ones(1))
 
 
-def test_while_loop_repeats_eagerly_and_is_refused_compiled():
+def test_while_loop_repeats_eagerly_and_compiled():
     loop = run("higher_order.while_loop", Ref("test"), Ref("body"), [X], test=LESS, body=DOUBLE)
-    assert loop(graphc.tensor(3.0))[0].item() == 192
-    with pytest.raises(UnsupportedError, match="while_loop in compiled code"):
-        graphc.compile(loop)(graphc.tensor(3.0))
+    assert loop(graphc.tensor(3.0))[0].item() == graphc.compile(loop)(graphc.tensor(3.0))[0].item() == 192
 
 
 def test_scan_hands_on_what_a_step_gives_and_stacks_the_rest():

@@ -23,6 +23,26 @@ def test_functions_give_what_jax_gives(name):
         check_results(module(*jax.tree.map(gc.tensor, arguments)), expected)
 
 
+@pytest.mark.parametrize("solver", ["Tsit5", "Dopri5", "Kvaerno5"])
+def test_solvers_of_diffrax_give_what_they_give_in_jax(solver, monkeypatch):
+    monkeypatch.setenv("EQX_ON_ERROR", "nan")
+    diffrax = pytest.importorskip("diffrax", reason="compares with Diffrax")
+
+    def solve(y, stiffness):
+        term = diffrax.ODETerm(lambda t, y, m: jnp.array([y[1], m * (1 - y[0] ** 2) * y[1] - y[0]]))
+        steps = diffrax.PIDController(rtol=1e-8, atol=1e-8)
+        times = diffrax.SaveAt(ts=jnp.linspace(0, 2, 5))
+        solver_ = getattr(diffrax, solver)()
+        return diffrax.diffeqsolve(
+            term, solver_, 0.0, 2.0, 0.01, y, stiffness, saveat=times, stepsize_controller=steps, throw=False
+        ).ys
+
+    y, stiffness = np.array([2.0, 0.0]), np.array(1.5)
+    with gc.no_grad():
+        ours = gc.compile(gc.from_jax(solve, y, stiffness))(y, stiffness)
+    np.testing.assert_allclose(ours.numpy(), solve(y, stiffness), rtol=1e-10, atol=1e-10)
+
+
 def test_texts_are_kept_of_all_functions():
     assert sorted(CASES) == NAMES
     function, arguments = CASES["collatz"]

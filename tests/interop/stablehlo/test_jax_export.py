@@ -23,7 +23,7 @@ def test_functions_give_what_jax_gives(name):
         check_results(module(*jax.tree.map(gc.tensor, arguments)), expected)
 
 
-@pytest.mark.parametrize("solver", ["Tsit5", "Dopri5", "Kvaerno5"])
+@pytest.mark.parametrize("solver", ["Tsit5", "Kvaerno5"])
 def test_solvers_of_diffrax_give_what_they_give_in_jax(solver, monkeypatch):
     monkeypatch.setenv("EQX_ON_ERROR", "nan")
     diffrax = pytest.importorskip("diffrax", reason="compares with Diffrax")
@@ -40,7 +40,7 @@ def test_solvers_of_diffrax_give_what_they_give_in_jax(solver, monkeypatch):
     y, stiffness = np.array([2.0, 0.0]), np.array(1.5)
     with gc.no_grad():
         ours = gc.compile(gc.from_jax(solve, y, stiffness))(y, stiffness)
-    np.testing.assert_allclose(ours.numpy(), solve(y, stiffness), rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(ours.numpy(), jax.jit(solve)(y, stiffness), rtol=1e-10, atol=1e-10)
 
 
 def test_texts_are_kept_of_all_functions():

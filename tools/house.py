@@ -40,6 +40,8 @@ are names of ops mean methods of tensors or operations of kernels."""
 OPS = "ops"
 """The package that defines ops."""
 REWRITES = (
+    "control/counted",
+    "control/step_values",
     "passes/batchnorm",
     "passes/byte_products",
     "passes/canonicalize",

@@ -76,7 +76,7 @@ class _Constants:
             if array is None:
                 return None
             operands.append(array)
-        self.tracer.rely_on(node)
+        self.tracer.asked.add(node)
         return node.op.evaluate(operands, node.attrs)[value.index]
 
 

@@ -105,7 +105,7 @@ class Tracer(OnOneDevice):
         """The values that each call reads (``tracing.reads.ValueReads``); None if calls read none."""
         self._site: tuple[Location | None, str] | None = None
         """Location, if it is known, and prefix of names for the gradient of one op; None outside of gradients."""
-        self._asked: set[Node] = set()
+        self.asked: set[Node] = set()
         """Nodes whose values the traced code read, so that the graph depends on them invisibly."""
 
     # ---- applying ops
@@ -399,7 +399,7 @@ class Tracer(OnOneDevice):
                 origin=captured.origin.describe(),
                 remedy="index the tensor inside of the traced function, or make the view a buffer of a module",
             )
-        if captured.value.node in self._asked:
+        if captured.value.node in self.asked:
             raise TraceError(
                 "the traced function writes to a tensor from outside whose values it has read",
                 origin=captured.origin.describe(),
@@ -466,17 +466,13 @@ class Tracer(OnOneDevice):
         nodes = live_nodes(self.graph, [value])
         if any(not node.op.has(Trait.PURE) for node in nodes):
             raise value_needed(value, purpose)
-        self._asked |= nodes
+        self.asked |= nodes
         arrays: dict[Value, np.ndarray] = {}
         for node in self.graph.nodes():
             if node in nodes:
                 results = node.op.evaluate([arrays[v] for v in node.operands], node.attrs)
                 arrays.update(zip(node.results, results, strict=True))
         return arrays[value]
-
-    def rely_on(self, node: Node) -> None:
-        """Register a node whose results are part of the code from now on, so that a later write to them is refused."""
-        self._asked.add(node)
 
     def size(self, count: Tensor, most: Any, purpose: str) -> Any:
         """Return a count that depends on constants only, else a size that each call reads."""

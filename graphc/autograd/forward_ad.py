@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 from graphc.autograd import engine
 from graphc.base.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from graphc.base.records import NamedTuple
-from graphc.ir.op import OpDef
+from graphc.ir.op import OpDef, Trait
 from graphc.ops.movement.shape import filled, reshape
 from graphc.ops.reduction.reduce import sum_to
 from graphc.tape.grad_mode import enable_grad, is_grad_enabled
@@ -23,6 +24,8 @@ from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front, refresh
 
 __all__ = ["UnpackedDualTensor", "dual_level", "make_dual", "unpack_dual"]
+
+_LOOPS = Trait.LOOP | Trait.WHILE | Trait.BRANCH
 
 
 def propagate(op: OpDef, attrs: Mapping[str, Any], operands: Sequence[Any], results: Sequence[Any]) -> None:
@@ -70,6 +73,12 @@ def _pushed(
 def _by_rules(
     op: OpDef, attrs: Mapping[str, Any], operands: Sequence[Any], results: Sequence[Any], tangents: Sequence[Any]
 ) -> Sequence[Any]:
+    if op.traits & _LOOPS:
+        # Imported here: that module imports this one.
+        again, pushed = import_module("graphc.control.pushforward").pushed(op, tangents, operands, attrs)
+        for result, value in zip(results, again, strict=True):
+            result._data = refresh(value)._data  # equal; so a trace computes the loop once
+        return pushed
     if op.jvp is not None:
         return [op.jvp(tangents, results[0], *operands, **attrs)]
     create = is_grad_enabled()

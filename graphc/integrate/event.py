@@ -9,7 +9,7 @@ from typing import Any
 from graphc.base.dtypes import bool_
 from graphc.base.errors import ArgumentError, ShapeError
 from graphc.base.records import NamedTuple
-from graphc.integrate.odeint import Integration, check_reached, is_differentiated, planned, repeated
+from graphc.integrate.odeint import Integration, check_reached, is_differentiated, is_recorded, planned, repeated
 from graphc.integrate.steps import Control, Walk, attempt, begin, interpolant
 from graphc.integrate.system import Leaves, Rate, checked_state, flat_rate, rising
 from graphc.optimize.root_scalar import bracketed, corrected
@@ -100,7 +100,8 @@ def _walked(plan: Integration, rate: Rate, ys: Leaves, times: Any, value: Any, d
     """Take steps until the sign changes; return the state after the last one, and whether the sign has changed."""
     last = times[1]
     walk = begin(plan.tableau, rate, times[0], last, ys, plan.control)
-    control = replace(plan.control, differentiable=is_differentiated([*ys, *walk.rate, times]))
+    inputs = [*ys, *walk.rate, times]
+    control = replace(plan.control, differentiable=is_differentiated(inputs))
 
     def step(state: tuple[Walk, Any, Any]) -> tuple[Walk, Any, Any]:
         walk, before, _ = state
@@ -113,7 +114,7 @@ def _walked(plan: Integration, rate: Rate, ys: Leaves, times: Any, value: Any, d
         lambda s: (s[0].end < last) & (s[0].steps < control.max_steps) & s[2].logical_not(),
         step,
         (walk, value(times[0], ys).detach(), full((), False, dtype=bool_)),
-        control.max_steps if control.differentiable else None,
+        control.max_steps if is_recorded(inputs) else None,
     )
     return walk, found
 

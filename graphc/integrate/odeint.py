@@ -135,14 +135,16 @@ def integrated(plan: Integration, rate: Rate, ys: Leaves, times: Any) -> tuple[L
         return _fixed(plan, rate, ys, times)
     last = times[-1]
     walk = begin(plan.tableau, rate, times[0], last, ys, plan.control)
-    control = replace(plan.control, differentiable=is_differentiated([*ys, *walk.rate, times]))
+    inputs = [*ys, *walk.rate, times]
+    control = replace(plan.control, differentiable=is_differentiated(inputs))
+    bound = control.max_steps if is_recorded(inputs) else None
 
     def interval(walk: Walk, t: Any) -> tuple[Walk, Leaves]:
         walk = repeated(
             lambda w: (w.end < t) & (w.steps < control.max_steps),
             lambda w: attempt(plan.tableau, rate, last, w, control),
             walk,
-            control.max_steps if control.differentiable else None,
+            bound,
         )
         return walk, interpolant(plan.tableau, rate, walk)(t)
 
@@ -150,9 +152,14 @@ def integrated(plan: Integration, rate: Rate, ys: Leaves, times: Any) -> tuple[L
     return with_first(ys, later), (walk.steps, walk.rejected, walk.end >= last)
 
 
+def is_recorded(tensors: Sequence[Any]) -> bool:
+    """Return whether a gradient may pass through any of the tensors: only then a loop needs a bound."""
+    return is_grad_enabled() and any(x.requires_grad for x in tensors)
+
+
 def is_differentiated(tensors: Sequence[Any]) -> bool:
-    """Return whether derivatives may pass through any of the tensors."""
-    return (is_grad_enabled() and any(x.requires_grad for x in tensors)) or has_tangents(tensors)
+    """Return whether a gradient or a tangent may pass through any of the tensors."""
+    return is_recorded(tensors) or has_tangents(tensors)
 
 
 def repeated(more: Callable[[Any], Any], step: Callable[[Any], Any], state: Any, bound: int | None) -> Any:

@@ -20,7 +20,7 @@ from graphc.optimize.solution import (
     vector_of,
     with_derivatives,
 )
-from graphc.tape.grad_mode import no_grad
+from graphc.tape.tangents import constants
 from graphc.tensors.creation import eye, full, zeros
 from graphc.tensors.free_functions import cat, where
 
@@ -101,7 +101,7 @@ def _least_squares(name: str, residuals: Any, x0: Any, args: Any, settings: tupl
         damping = where(better, damping / 3, damping * rise)
         return v, matrix.mT @ r, r, matrix, damping, where(better, 2.0, rise * 2).to(v.dtype), count + 1
 
-    with no_grad():
+    with constants():
         v, r, matrix = space.start.detach(), residual(space.start.detach()), jacfwd(residual)(space.start.detach())
         numbers = [full((), x, dtype=v.dtype) for x in (DAMPING, 2.0)]
         start = (v, matrix.mT @ r, r, matrix, *numbers, counted())
@@ -178,7 +178,7 @@ def _quasi_newton(name: str, f: Any, space: Vector, args: Any, memory: Any, sett
         move = end.size * way
         return v + move, end.value, end.gradient, updated(memory, move, end.gradient - g), count + 1, end.size > 0
 
-    with no_grad():
+    with constants():
         v = space.start.detach()
         y, g = value_and_grad(value)(v)
         going = largest(g) >= 0

@@ -12,7 +12,7 @@ from graphc.base.dtypes import int64
 from graphc.base.errors import DTypeError
 from graphc.base.records import NamedTuple
 from graphc.control.while_loop import while_loop
-from graphc.tape.grad_mode import no_grad
+from graphc.tape.tangents import constants
 from graphc.tensors.creation import full, ones_like
 from graphc.tensors.free_functions import assert_true, where
 
@@ -55,7 +55,7 @@ def root_scalar(f: Callable[..., Any], a: Any, b: Any, *args: Any, max_steps: in
     """
     if a.dtype is not b.dtype or not a.dtype.is_differentiable or a.dtype.is_complex:
         raise DTypeError(f"root_scalar: from {a.dtype.name} to {b.dtype.name}", remedy="pass floats of one type")
-    with no_grad():
+    with constants():
         x, differs, found = bracketed(lambda x: f(x, *args), a.detach(), b.detach(), max_steps)
     assert_true(differs.all(), "root_scalar: the function has the same sign at both ends")
     assert_true(found.all(), f"root_scalar: no root was found in {max_steps} steps")
@@ -65,7 +65,7 @@ def root_scalar(f: Callable[..., Any], a: Any, b: Any, *args: Any, max_steps: in
 def corrected(f: Callable[[Any], Any], x: Any) -> Any:
     """Return the root ``x`` with derivatives of up to second order: two Newton steps with a constant slope."""
     x = x.detach()
-    with no_grad():
+    with constants():
         _, slope = jvp(f, (x,), (ones_like(x),))
         slope = slope.detach()
     for _ in range(2):

@@ -17,7 +17,7 @@ from graphc.optimize.solution import (
     vector_of,
     with_derivatives,
 )
-from graphc.tape.grad_mode import no_grad
+from graphc.tape.tangents import constants
 from graphc.tensors.creation import full
 from graphc.tensors.free_functions import where
 
@@ -69,7 +69,7 @@ def newton(
         v, residual = _damped(equation, v, residual, change)
         return v, residual, count + 1
 
-    with no_grad():
+    with constants():
         start = space.start.detach()
         v, residual, count = while_loop(
             lambda s: (largest(s[1]) > tol) & (s[2] < max_steps), step, (start, equation(start), counted())
@@ -121,7 +121,7 @@ def fixed_point(
     def applied(v: Any) -> Any:
         return vector_of(f(space.nested(v), *args))
 
-    with no_grad():
+    with constants():
         start = space.start.detach()
         v, error, count = while_loop(
             lambda s: (s[1] > tol) & (s[2] < max_steps),

@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from graphc.ops.movement.shape import zeros_like
+from graphc.tape.grad_mode import no_grad
 
 levels: ContextVar[tuple[int, ...]] = ContextVar("graphc_forward_levels", default=())
 """Open levels, outermost first; operations propagate tangents of these."""
@@ -23,6 +24,13 @@ def only(open_levels: tuple[int, ...]) -> Iterator[None]:
         yield
     finally:
         levels.reset(token)
+
+
+@contextmanager
+def constants() -> Iterator[None]:
+    """Compute numbers without derivatives while the block runs: neither gradients nor tangents pass through it."""
+    with no_grad(), only(()):
+        yield
 
 
 def tangent_of(tensor: Any, level: int) -> Any:

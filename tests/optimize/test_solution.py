@@ -7,7 +7,7 @@ import pytest
 
 import graphc as gc
 from graphc.base.errors import ArgumentError, ConditionError, DTypeError
-from graphc.optimize import fixed_point, gauss_newton, lbfgs, levenberg_marquardt, newton
+from graphc.optimize import fixed_point, gauss_newton, lbfgs, levenberg_marquardt, newton, root_scalar
 
 
 def f64(*values):
@@ -41,6 +41,17 @@ def test_compiled_solvers_have_the_same_derivatives(name):
     np.testing.assert_allclose(value.item(), 5 ** (1 / 3), rtol=1e-10)
     np.testing.assert_allclose(slope.item(), 5 ** (-2 / 3) / 3, rtol=1e-9)
     np.testing.assert_allclose(gc.grad(gc.compile(solve))(f64(5.0)).item(), 5 ** (-2 / 3) / 3, rtol=1e-9)
+    _, tangent = gc.compile(lambda a: gc.jvp(solve, (a,), (a,)))(f64(5.0))
+    np.testing.assert_allclose(tangent.item(), 5 ** (1 / 3) / 3, rtol=1e-9)
+
+
+def test_a_solver_runs_in_a_solver():
+    def residuals(p):
+        return root_scalar(lambda x, p: x**3 - p, f64([0.0, 0.0]), f64([9.0, 9.0]), p) - f64([2.0, 1.5])
+
+    for solve in (levenberg_marquardt, newton):
+        found = gc.compile(lambda solve=solve: solve(residuals, f64([1.0, 1.0]), tol=1e-10))()
+        np.testing.assert_allclose(found.numpy(), [8.0, 1.5**3], rtol=1e-9)
 
 
 def test_a_batch_of_systems_is_solved_by_vmap():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import graphc
 from graphc.autograd.forward_ad import dual_level, make_dual
-from graphc.tape.tangents import has_tangents, levels, only, set_tangent, tangent_of, tangent_or_zeros
+from graphc.tape.tangents import constants, has_tangents, levels, only, set_tangent, tangent_of, tangent_or_zeros
 
 
 def test_tangents_belong_to_levels():
@@ -33,3 +33,11 @@ def test_no_tangents_change_when_another_one_is_set():
     kept = x._tangents
     set_tangent(x, 1, t)
     assert set(kept) == {0} and set(x._tangents) == {0, 1}
+
+
+def test_constants_have_neither_gradients_nor_tangents():
+    with dual_level() as level:
+        x = make_dual(graphc.ones(2, requires_grad=True), graphc.ones(2))
+        with constants():
+            y = x * 2
+        assert not y.requires_grad and tangent_of(y, level) is None

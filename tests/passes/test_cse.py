@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import graphc as gc
 from graphc.passes.cse import CommonSubexpressionElimination
 from tests.passes.check_pass import check_pass
 
@@ -73,3 +74,12 @@ def test_effects_are_never_merged():
         }
         """,
     )
+
+
+def test_loops_merge_if_their_bodies_are_equal():
+    def folds(x):
+        sums = [gc.scan(lambda c, row, f=f: (f(c) + row, None), x[0], x)[0] for f in (gc.sin, gc.sin, gc.cos)]
+        return tuple(sums)
+
+    result = CommonSubexpressionElimination().run(gc.trace(folds, gc.ones(3, 2)))
+    assert sum(node.op.name == "scan" for node in result.graph.nodes()) == 2

@@ -54,7 +54,7 @@ def riccati_gain():
     a = gc.func.jacfwd(lambda y: move(y, zero[0]))(rest).numpy()
     b = gc.func.jacfwd(lambda u: move(rest, u[0]))(zero).numpy()
     weight, r = np.diag([1.0, 0.3**2]), TORQUE_WEIGHT**2
-    p = weight
+    p, gain = weight, np.zeros((1, 2))
     for _ in range(HORIZON):
         gain = np.linalg.solve(r + b.T @ p @ b, b.T @ p @ a)
         p = weight + a.T @ p @ (a - b @ gain)

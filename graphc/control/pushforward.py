@@ -94,8 +94,8 @@ def _scan(tangents: Sequence[Any], *operands: Any, body: Graph, carries: int, se
 
 
 def _cond(tangents: Sequence[Any], pred: Any, *operands: Any, then: Graph, otherwise: Graph) -> Any:
-    branches = [lambda pairs, graph=graph: _pushed(graph, pairs) for graph in (then, otherwise)]
-    results = cond(pred, *branches, (_pairs(operands, tangents[1:]),))
+    pairs = _pairs(operands, tangents[1:])
+    results = cond(pred, lambda pairs: _pushed(then, pairs), lambda pairs: _pushed(otherwise, pairs), (pairs,))
     return results[0], _tangents(results)
 
 

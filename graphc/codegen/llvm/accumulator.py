@@ -130,6 +130,8 @@ class AccumulatorWriter:
 
     def combine(self, op: str, a: str, b: str, dtype: DType, lanes: int) -> str:
         """Emit ``op(a, b)``; bool ``add`` is or, ``mul`` is and."""
+        if op == "last":
+            return b
         if dtype.kind == "b":
             op = {"add": "or", "mul": "and", "max": "or", "min": "and"}.get(op, op)
         return self.scalar.emit(op, [a, b], [dtype, dtype], dtype, lanes)

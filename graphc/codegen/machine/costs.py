@@ -330,6 +330,8 @@ class LoopCosts:
     """Steps of the longest sum of guarded reads that is unrolled: a window of 3 by 3."""
     statements: int = 400
     """Maximum statements of one nest after splitting."""
+    kernel: int = 2000
+    """Maximum statements of a loop around calls that becomes a kernel. A bound on compile time."""
     written_out: int = 8
     """Maximum extent of a last reduced axis that is unrolled instead of looped over."""
 

@@ -8,6 +8,7 @@ from graphc.base.records import dataclass
 from graphc.codegen.schedule.base import Context, PassResult, Scheduled, count_changes
 from graphc.codegen.schedule.blocks.tile_and_fuse import tile_and_fuse
 from graphc.codegen.schedule.loops.distribute import distribute_loops
+from graphc.codegen.schedule.loops.loop_kernels import make_loop_kernels
 from graphc.codegen.schedule.memory.bufferize import plan_memory
 from graphc.codegen.schedule.memory.non_temporal import non_temporal_buffers
 from graphc.codegen.schedule.memory.prepacking import call_invariant_first, split_prepacking
@@ -104,6 +105,23 @@ class SplitReductions:
         split = (k.name for k in scheduled.program.kernels if remaining.get(k.name, k) is not k)
         reasons = tuple(f"{name}: few results of long sums; segments of them are summed first" for name in split)
         return _changed(scheduled, program, reasons)
+
+
+@dataclass(frozen=True)
+class LoopKernels:
+    """Move loops around calls into kernels.
+
+    Needs: a scheduled program without memory plan. Does: makes one kernel of a loop in which all calls compute scalars.
+    Leaves: an equivalent program; carries of such a loop are accumulators, and its temporaries are not stored.
+
+    ``repeat r: @a(c, t); @b(t, c, y[r])`` -> ``@loop(c, y): acc c; for r: ...; y[r] = ...; update c``.
+    """
+
+    name: str = "loop-kernels"
+
+    def run(self, scheduled: Scheduled, context: Context) -> PassResult:
+        """Leave loops of many statements alone, which would take long to compile."""
+        return _changed(scheduled, make_loop_kernels(scheduled.program, context.target.costs.loops.kernel))
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from graphc.codegen.schedule.nests import Nests
 from graphc.codegen.schedule.passes import (
     CallInvariantFirst,
     LoopDistribution,
+    LoopKernels,
     NonTemporalStores,
     PlanMemory,
     PlanThreads,
@@ -41,6 +42,8 @@ PIPELINE: tuple[ProgramPass, ...] = (
     SplitReductions(),
     # From here on kernels have lanes; register blocks add calls that pack.
     Nests(),
+    # Loops whose kernels turn out to be scalar.
+    LoopKernels(),
     # After packing: calls that pack weights are call-invariant.
     Prepacking(),
     # No later pass adds or moves a call, so lifetimes are final.

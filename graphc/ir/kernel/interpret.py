@@ -179,7 +179,7 @@ _INFIX = {
     "select": "({1} if {0} else {2})",
 }
 """Operations for which operators on numpy scalars have the meaning of ir.kernel.scalar, much faster than ufuncs."""
-_COMBINE = {"max": "maximum({}, {})", "min": "minimum({}, {})"}
+_COMBINE = {"max": "maximum({}, {})", "min": "minimum({}, {})", "last": "{1}"}
 
 
 class _Translator:

@@ -34,8 +34,9 @@ SHARED_KINDS = ("thread", "lane")
 """Kinds of loops whose iterations are distributed over existing threads."""
 WARP = 32
 """Threads of a warp, which run in lockstep and can read each other's registers."""
-COMBINES = ("add", "mul", "max", "min", "and", "or")
-"""Operations by which an accumulator or a combining store combines its old and the new value."""
+COMBINES = ("add", "mul", "max", "min", "and", "or", "last")
+"""Operations by which an accumulator or a combining store combines its old and the new value; ``last`` is the new one,
+in a serial loop that hands a value from one iteration to the next."""
 
 
 @dataclass(frozen=True)

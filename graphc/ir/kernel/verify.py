@@ -235,7 +235,8 @@ class _Verifier:
 
     def combine(self, combine: str, dtype: DType) -> None:
         require(combine in COMBINES, f"{combine} is not one of {', '.join(COMBINES)}")
-        result_type(combine, (dtype, dtype))
+        if combine != "last":
+            result_type(combine, (dtype, dtype))
 
     def declare(self, stmt: Acc) -> None:
         self.combine(stmt.combine, stmt.dtype)

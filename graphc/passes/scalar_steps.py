@@ -52,9 +52,9 @@ class ScalarSteps:
 
 
 def _is_small(node: Node, most: int) -> bool:
-    """Check whether a step computes few numbers, and joins some of them to arrays with which it computes."""
+    """Check whether a step computes few numbers, and joins some of them to arrays that it uses or returns."""
     body: Graph = node.attrs["body"]
-    carries, last = node.attrs["carries"], node.attrs["carries"] + node.attrs["sequences"]
+    last = node.attrs["carries"] + node.attrs["sequences"]
     if any(is_size(n) or n > most for v in body.inputs[:last] for n in v.shape):
         return False
     shared = body.inputs[last:]
@@ -66,8 +66,7 @@ def _is_small(node: Node, most: int) -> bool:
     joined = {
         v for inner in body.nodes() if len(inner.operands) > 1 and inner.op.has(Trait.VIEW) for v in inner.results
     }
-    carried = body.outputs[:carries]
-    return any(v in carried or any(not r.op.has(Trait.VIEW) for r, _ in body.uses(v)) for v in joined)
+    return any(v in body.outputs or any(not r.op.has(Trait.VIEW) for r, _ in body.uses(v)) for v in joined)
 
 
 def _can_split(node: Node) -> bool:

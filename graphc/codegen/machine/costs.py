@@ -332,6 +332,11 @@ class LoopCosts:
     """Maximum statements of one nest after splitting."""
     kernel: int = 2000
     """Maximum statements of a loop around calls that becomes a kernel. A bound on compile time."""
+    iterations: int = 1 << 16
+    """Maximum iterations of such a loop in one call: about a millisecond, since Ctrl-C ends a program between calls."""
+    carries: int = 64
+    """Maximum carries of such a loop: twice the registers of AVX-512. Spilled ones gain nothing, and take long to
+    compile."""
     written_out: int = 8
     """Maximum extent of a last reduced axis that is unrolled instead of looped over."""
 

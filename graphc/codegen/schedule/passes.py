@@ -121,7 +121,7 @@ class LoopKernels:
 
     def run(self, scheduled: Scheduled, context: Context) -> PassResult:
         """Leave loops of many statements alone, which would take long to compile."""
-        return _changed(scheduled, make_loop_kernels(scheduled.program, context.target.costs.loops.kernel))
+        return _changed(scheduled, make_loop_kernels(scheduled.program, context.target.costs.loops))
 
 
 @dataclass(frozen=True)

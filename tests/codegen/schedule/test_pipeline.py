@@ -116,7 +116,7 @@ def test_programs_are_printed_after_passes(monkeypatch: pytest.MonkeyPatch, caps
     schedule(lowered(graph_of(LINEAR)), Context(Forms(WIDE)))
     printed = capsys.readouterr().err
     assert "// after pass 2, tile-and-fuse\nprogram @linear" in printed
-    assert "// after pass 7, memory-plan\nprogram @linear arena " in printed
+    assert "// after pass 8, memory-plan\nprogram @linear arena " in printed
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from graphc.base.records import dataclass
+from graphc.base.sizes.size import is_size
+from graphc.codegen.machine.costs import LoopCosts
 from graphc.codegen.schedule.threads.plan import owners
 from graphc.ir.kernel.index import Axis, Dynamic, Index, as_index, atoms, bounds
 from graphc.ir.kernel.map import BodyCopier, Names, map_parts, substitute_axes
@@ -28,14 +30,16 @@ from graphc.ir.kernel.statements import (
 )
 
 
-def make_loop_kernels(program: Program, most: int) -> Program:
-    """Move loops around calls of scalar kernels, of at most ``most`` statements together, into a kernel each.
+def make_loop_kernels(program: Program, costs: LoopCosts) -> Program:
+    """Move each loop around calls of scalar kernels into a kernel.
 
     Needs: a scheduled program without memory plan. Does: emits the statements of all calls in one serial loop; an
     element that every iteration overwrites, such as a carry, becomes an accumulator, and what only the loop uses is not
     stored at all. Leaves: an equivalent program; every element is computed as before.
     """
-    spans = {axis: span for axis, span in loop_spans(program.calls).items() if _is_scalar(program, axis, span, most)}
+    spans = {
+        axis: span for axis, span in loop_spans(program.calls).items() if _is_scalar(program, axis, span, costs.kernel)
+    }
     if not spans:
         return program
     owner = owners(program)
@@ -43,7 +47,8 @@ def make_loop_kernels(program: Program, most: int) -> Program:
     calls: list[Call] = []
     done = 0
     for start, stop in sorted(spans.values()):
-        merged = _LoopKernel(program, owner, start, stop).make()
+        runs = _iterations(program.calls[start].loops[-1].extent, costs.iterations)
+        merged = _LoopKernel(program, owner, start, stop, runs).make(costs.carries) if runs else None
         if merged is not None:
             kernel, call = merged
             calls += [*program.calls[done:start], call]
@@ -60,6 +65,13 @@ def make_loop_kernels(program: Program, most: int) -> Program:
     return replace(program, storages=storages, kernels=kernels, calls=tuple(calls))
 
 
+def _iterations(extent: int, most: int) -> int:
+    """Return how many iterations of a loop run in one call: all, or as many as divide a long loop; 0 for none."""
+    if is_size(extent) or extent <= most:
+        return extent
+    return next((n for n in range(most, max(1, most // 64), -1) if extent % n == 0), 0)
+
+
 def _is_scalar(program: Program, axis: Axis, span: tuple[int, int], most: int) -> bool:
     """Check whether a loop repeats nothing but kernels of scalars, in memory of a known order."""
     calls = program.calls[span[0] : span[1] + 1]
@@ -67,7 +79,9 @@ def _is_scalar(program: Program, axis: Axis, span: tuple[int, int], most: int) -
     if loops[-1] != axis or any(c.loops != loops or c.sizes for c in calls) or axis.flag:
         return False
     kernels = [program.kernel(c.kernel) for c in calls]
-    if sum(len(k.body) for k in kernels) > most or any(k.host >= 0 or len(k.arguments) < len(k.buffers) for k in kernels):
+    if sum(len(k.body) for k in kernels) > most or any(
+        k.host >= 0 or len(k.arguments) < len(k.buffers) for k in kernels
+    ):
         return False
     simple = not any(isinstance(s, Loop | Acc) or (isinstance(s, Store) and s.combine) for k in kernels for s in k.body)
     return simple and not any(program.storage(a).cls == "status" for c in calls for a in c.args)
@@ -93,26 +107,29 @@ class _View:
 class _LoopKernel:
     """The kernel of one loop, while it is made."""
 
-    def __init__(self, program: Program, owner: dict[str, Storage], start: int, stop: int):
+    def __init__(self, program: Program, owner: dict[str, Storage], start: int, stop: int, runs: int):
         self.program, self.owner, self.start, self.stop = program, owner, start, stop
         self.calls = program.calls[start : stop + 1]
         *around, self.axis = self.calls[0].loops
-        self.around = tuple(around)
+        self.runs = runs
+        self.outer = Axis(f"{self.axis.name}_calls", 1 if runs == self.axis.extent else self.axis.extent // runs)
+        """Loop around calls of the kernel."""
+        self.around = (*around, self.outer) if self.outer.extent != 1 else tuple(around)
         self.names = Names()
-        self.counter = self.names.axis("i", self.axis.extent)
+        self.counter = self.names.axis("i", runs)
         self.views: dict[str, _View] = {}
         """By name of the storage that owns the memory."""
 
-    def make(self) -> tuple[Kernel, Call] | None:
-        """Return the kernel and its call; None where parts of one storage move differently, or an index would become a
-        literal."""
+    def make(self, most: int) -> tuple[Kernel, Call] | None:
+        """Return the kernel and its call; None where there are more than ``most`` carries, where parts of one storage
+        move differently, and where an index would become a literal."""
         statements: list[Stmt] = []
         for call in self.calls:
             if not self.bind(call):
                 return None
             statements += self.copied(call)
         body = _Body(statements, self)
-        if body.has_literal_index:
+        if body.has_literal_index or len(body.carried) > most:
             return None
         loop = Loop(self.counter, "serial", tuple(body.inside))
         kernel_body = (*body.before, loop, *body.after)
@@ -140,12 +157,13 @@ class _LoopKernel:
         than another part."""
         for i, name in enumerate(call.args):
             root, offset = self.owner[name], call.offset(i)
-            terms = tuple((atom, c) for atom, c in offset.terms if atom != self.axis)
-            view = self.views.setdefault(root.name, _View(f"b{len(self.views)}", root, Index(terms)))
-            if view.around.terms != terms:
+            around = Index(tuple((atom, c) for atom, c in offset.terms if atom != self.axis))
+            around += as_index(self.outer) * (offset.coefficient(self.axis) * self.runs)
+            view = self.views.setdefault(root.name, _View(f"b{len(self.views)}", root, around))
+            if view.around != around:
                 return False
             view.size = root.size
-            if terms:
+            if around.terms:
                 low, high = bounds(view.around)
                 view.first, view.size = low, root.size - (high - low)
         return True
@@ -172,7 +190,7 @@ class _LoopKernel:
         if not stored:
             return "in" if is_loaded else ""
         steps = {index.coefficient(self.counter) for index in stored}
-        runs = self.axis.extent if any(steps) else 1
+        runs = self.runs if any(steps) else 1
         is_whole = len(steps) == 1 and len(stored) * runs == view.size and all(len(i.terms) <= 1 for i in stored)
         root = view.storage.name
         earlier = (

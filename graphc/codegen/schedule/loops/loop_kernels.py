@@ -66,10 +66,11 @@ def make_loop_kernels(program: Program, costs: LoopCosts) -> Program:
 
 
 def _iterations(extent: int, most: int) -> int:
-    """Return how many iterations of a loop run in one call: all, or as many as divide a long loop; 0 for none."""
+    """Return how many iterations of a loop run in one call: all, or the largest divisor of a long loop; 0 where it
+    is small."""
     if is_size(extent) or extent <= most:
         return extent
-    return next((n for n in range(most, max(1, most // 64), -1) if extent % n == 0), 0)
+    return next((n for n in range(most, int(most**0.5), -1) if extent % n == 0), 0)
 
 
 def _is_scalar(program: Program, axis: Axis, span: tuple[int, int], most: int) -> bool:
@@ -92,7 +93,7 @@ _Cell = tuple[str, Index]
 
 
 @dataclass
-class _View:
+class _StorageView:
     """The part of a storage that a loop uses, as a buffer of its kernel."""
 
     buffer: str
@@ -117,7 +118,7 @@ class _LoopKernel:
         self.around = (*around, self.outer) if self.outer.extent != 1 else tuple(around)
         self.names = Names()
         self.counter = self.names.axis("i", runs)
-        self.views: dict[str, _View] = {}
+        self.views: dict[str, _StorageView] = {}
         """By name of the storage that owns the memory."""
 
     def make(self, most: int) -> tuple[Kernel, Call] | None:
@@ -128,7 +129,7 @@ class _LoopKernel:
             if not self.bind(call):
                 return None
             statements += self.copied(call)
-        body = _Body(statements, self)
+        body = _LoopStatements(statements, self)
         if body.has_literal_index or len(body.carried) > most:
             return None
         loop = Loop(self.counter, "serial", tuple(body.inside))
@@ -159,7 +160,7 @@ class _LoopKernel:
             root, offset = self.owner[name], call.offset(i)
             around = Index(tuple((atom, c) for atom, c in offset.terms if atom != self.axis))
             around += as_index(self.outer) * (offset.coefficient(self.axis) * self.runs)
-            view = self.views.setdefault(root.name, _View(f"b{len(self.views)}", root, around))
+            view = self.views.setdefault(root.name, _StorageView(f"b{len(self.views)}", root, around))
             if view.around != around:
                 return False
             view.size = root.size
@@ -184,7 +185,7 @@ class _LoopKernel:
             copied.append(stmt)
         return copied
 
-    def role(self, view: _View, is_loaded: bool, stored: set[Index]) -> str:
+    def role(self, view: _StorageView, is_loaded: bool, stored: set[Index]) -> str:
         """Return the role of a buffer: empty if the kernel does not use it, ``unclear`` if a loop around the kernel
         may carry what it has not written yet."""
         if not stored:
@@ -214,7 +215,7 @@ class _LoopKernel:
         return not names.isdisjoint(flags) or any(not names.isdisjoint(c.args) for c in others)
 
 
-class _Body:
+class _LoopStatements:
     """Statements before, inside and after the loop. Elements at fixed indices become scalars and accumulators."""
 
     def __init__(self, statements: Sequence[Stmt], kernel: _LoopKernel):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import isqrt
 
 from graphc.base.records import dataclass
 from graphc.base.sizes.size import is_size
@@ -70,7 +71,7 @@ def _iterations(extent: int, most: int) -> int:
     is small."""
     if is_size(extent) or extent <= most:
         return extent
-    return next((n for n in range(most, int(most**0.5), -1) if extent % n == 0), 0)
+    return next((n for n in range(most, isqrt(most), -1) if extent % n == 0), 0)
 
 
 def _is_scalar(program: Program, axis: Axis, span: tuple[int, int], most: int) -> bool:

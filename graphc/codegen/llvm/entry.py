@@ -16,9 +16,9 @@ from graphc.codegen.llvm.stamps import LEAD, Stamps
 from graphc.codegen.machine.linkage import ENTRY
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.threads.execution import Execution
-from graphc.codegen.schedule.threads.plan import owners
 from graphc.ir.kernel.dims import dims_of_kernel, dims_of_program
 from graphc.ir.kernel.index import Axis, Index
+from graphc.ir.kernel.repeat import owners
 from graphc.ir.kernel.statements import Call, Program, Storage, aligned
 
 THREADS = "graphc_threads"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from graphc.ir.kernel.index import Axis, Index
-from graphc.ir.kernel.statements import Call, Program
+from graphc.ir.kernel.statements import Call, Program, Storage
 
 
 def executions(
@@ -91,3 +91,14 @@ def _extended(uses: list[tuple[int, bool]], loops: Iterable[tuple[int, int]]) ->
         if inside and (first < start or last > stop or not inside[0]):
             first, last = min(first, start), max(last, stop)
     return first, last
+
+
+def owners(program: Program) -> dict[str, Storage]:
+    """Return, by name of each storage, the storage that owns its memory."""
+    storages = {s.name: s for s in program.storages}
+    owner = {}
+    for name, storage in storages.items():
+        while storage.alias:
+            storage = storages[storage.alias]
+        owner[name] = storage
+    return owner

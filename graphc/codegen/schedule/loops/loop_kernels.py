@@ -9,10 +9,9 @@ from math import isqrt
 from graphc.base.records import dataclass
 from graphc.base.sizes.size import is_size
 from graphc.codegen.machine.costs import LoopCosts
-from graphc.codegen.schedule.threads.plan import owners
 from graphc.ir.kernel.index import Axis, Dynamic, Index, as_index, atoms, bounds
 from graphc.ir.kernel.map import BodyCopier, Names, map_parts, substitute_axes
-from graphc.ir.kernel.repeat import loop_spans
+from graphc.ir.kernel.repeat import loop_spans, owners
 from graphc.ir.kernel.statements import (
     Acc,
     Buffer,

@@ -16,8 +16,8 @@ from graphc.codegen.schedule.estimate.cost import StatementCounts, kernel_ns
 from graphc.codegen.schedule.threads.chunks import Chunking, chunk_kernel
 from graphc.ir.kernel.expected import ample_kernel
 from graphc.ir.kernel.index import Axis
-from graphc.ir.kernel.repeat import blocks, executions, loop_spans
-from graphc.ir.kernel.statements import Call, Program, Storage
+from graphc.ir.kernel.repeat import blocks, executions, loop_spans, owners
+from graphc.ir.kernel.statements import Call, Program
 
 
 @dataclass(frozen=True)
@@ -211,14 +211,3 @@ class _Barriers:
             memory = "" if storage.cls == "temp" else storage.name
             start = storage.offset if storage.cls == "temp" else 0
             yield _MemoryUse(memory, start, start + storage.nbytes, writes, alone)
-
-
-def owners(program: Program) -> dict[str, Storage]:
-    """Return, by name of each storage, the storage that owns its memory."""
-    storages = {s.name: s for s in program.storages}
-    owner = {}
-    for name, storage in storages.items():
-        while storage.alias:
-            storage = storages[storage.alias]
-        owner[name] = storage
-    return owner

@@ -5,9 +5,9 @@ from __future__ import annotations
 from graphc.base.sizes.size import hint
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.estimate.cost import StatementCounts, kernel_ns
-from graphc.codegen.schedule.threads.plan import ThreadPlan, owners
+from graphc.codegen.schedule.threads.plan import ThreadPlan
 from graphc.files.manifest import INTERRUPTIBLE_NS
-from graphc.ir.kernel.repeat import blocks, loop_spans
+from graphc.ir.kernel.repeat import blocks, loop_spans, owners
 from graphc.ir.kernel.statements import Call, Program
 
 

@@ -12,8 +12,9 @@ from graphc.codegen.llvm.entry import THREADS, emit_program
 from graphc.codegen.machine.linkage import ENTRY
 from graphc.codegen.machine.target import host_target
 from graphc.codegen.schedule.threads.execution import Execution
-from graphc.codegen.schedule.threads.plan import ThreadPlan, owners, plan_threads
+from graphc.codegen.schedule.threads.plan import ThreadPlan, plan_threads
 from graphc.ir.kernel.index import Axis, as_index
+from graphc.ir.kernel.repeat import owners
 from graphc.ir.kernel.statements import Buffer, Call, Kernel, Load, Loop, Program, Storage, Store
 from tests.native import emitted, priced
 from tests.runtime.threaded import SHARED

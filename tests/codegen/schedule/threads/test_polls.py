@@ -11,11 +11,12 @@ import graphc as gc
 from graphc import nn
 from graphc.codegen.llvm.entry import ARMED, CUT, INTERRUPT, LOOK
 from graphc.codegen.machine.target import host_target
-from graphc.codegen.schedule.threads.plan import ThreadPlan, owners, plan_threads
+from graphc.codegen.schedule.threads.plan import ThreadPlan, plan_threads
 from graphc.codegen.schedule.threads.polls import find_polls
 from graphc.compiler.compile import compile_graph, load_compiled
 from graphc.compiler.stages import Stages
 from graphc.files.manifest import INTERRUPTIBLE_NS
+from graphc.ir.kernel.repeat import owners
 from graphc.ir.kernel.statements import Program
 from graphc.runtime import interrupts
 from tests.native import emitted

@@ -18,6 +18,7 @@ from graphc import (
     integrate,
     interpolate,
     linalg,
+    llm,
     monitor,
     nn,
     optim,

@@ -119,6 +119,8 @@ FLOORS: dict[str, tuple[str, ...]] = {
     ),
     # Models of sequences as steps with states.
     "streams": ("base", "ir", "ir.graph", "ops", "tensors", "tracing", "nn", "calls", "checks"),
+    # Language models from files.
+    "llm": ("base", "files", "ops", "tape", "tensors", "tracing", "nn", "checkpoints", "calls"),
     # Models as C libraries.
     "c_library": (
         *("base", "files", "ir.kernel", "ir.graph", "codegen.machine", "passes", "codegen.llvm", "codegen.link"),
@@ -145,7 +147,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     ),
     "cli": (
         *("base", "files", "ir.kernel", "ir.graph", "codegen.machine", "passes", "fusion", "codegen.cuda", "runtime"),
-        *("compiler", "tensors", "tracing", "nn", "data", "checkpoints", "calls", "models", "checks", "pages"),
+        *("compiler", "tensors", "tracing", "nn", "data", "checkpoints", "calls", "models", "checks", "llm", "pages"),
     ),
 }
 """Allowed imports: each package may import itself and the packages in its row, all of which stand before it. A package

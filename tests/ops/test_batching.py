@@ -23,7 +23,7 @@ assert graphc.ops.registry.FAMILIES
 SIZE = 3
 WITHOUT_RULE = {"winograd_input", "winograd_output", "winograd_weight"}
 WITHOUT_RULE |= {"masked_matmul", "bf16_pairs", "i8_quads", "quad_matmul", "pair_matmul"}
-WITHOUT_RULE |= {"nibble_matmul", "nibble_quad_matmul"}
+WITHOUT_RULE |= {"nibble_matmul", "nibble_quad_matmul", "group_matmul"}
 WITHOUT_RULE |= {"descend", "suppress"}  # rows and images are a batch already
 WITHOUT_RULE |= {"byte_quads", "quad_conv", "byte_pairs", "pair_conv", "byte_matmul", "byte_conv", "real_byte_conv"}
 WITHOUT_RULE |= {"statistics", "gradient_slots", "gradient_tap"}

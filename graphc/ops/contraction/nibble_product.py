@@ -45,13 +45,18 @@ def nibble_scales(array: np.ndarray) -> np.ndarray:
 def store_nibbles(array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return (words i32[ceil(K/32)*4, N], ``nibble_scales``) of f32[K, N]. Padding of the last group and codes that are
     not finite are 0."""
-    columns, scales = array.shape[1], nibble_scales(array)
+    scales = nibble_scales(array)
     with np.errstate(all="ignore"):
         codes = np.rint(_groups(array) / widen(scales)[:, None])
         clipped = np.where(np.isfinite(codes), np.clip(codes, -8, 7), 0).astype(np.int32)
-    nibbles = (clipped & 15).astype(np.uint32).reshape(-1, NIBBLES, columns)
+    return words_of(clipped), scales
+
+
+def words_of(codes: np.ndarray) -> np.ndarray:
+    """Pack codes from -8 to 7, integers[8*R, N], into words i32[R, N]."""
+    nibbles = (codes & 15).astype(np.uint32).reshape(-1, NIBBLES, codes.shape[1])
     shifts = np.arange(0, 4 * NIBBLES, 4, dtype=np.uint32)[:, None]
-    return np.bitwise_or.reduce(nibbles << shifts, axis=1).view(np.int32), scales
+    return np.bitwise_or.reduce(nibbles << shifts, axis=1).view(np.int32)
 
 
 def steps_of(words: np.ndarray) -> np.ndarray:

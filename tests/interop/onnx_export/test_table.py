@@ -48,7 +48,7 @@ NOT_IN_REFERENCE = {
     "scan": "the reference of Scan goes in one direction, and makes one step or more",
 }
 NEEDLESS = {
-    *("bf16_pairs", "i8_quads", "quad_matmul", "masked_matmul", "nibble_matmul", "nibble_quad_matmul"),
+    *("bf16_pairs", "i8_quads", "quad_matmul", "masked_matmul", "nibble_matmul", "nibble_quad_matmul", "group_matmul"),
     *("byte_quads", "quad_conv", "byte_pairs", "pair_matmul", "pair_conv"),
     *("winograd_input", "winograd_weight", "winograd_output", "update_slice"),
 }

@@ -65,6 +65,7 @@ ONES = {
     "pair_matmul": (0x00010001, 0x00010001),
     "pair_conv": (0x00010001, 0x00010001),
     "nibble_matmul": (1, 0x11111111, 1),
+    "group_matmul": (1, 1, 1),
     "nibble_quad_matmul": (0x01010101, -8 * nibble_product.GROUP, 0x11111111, 1),
 }
 """What operands of words are filled with so that all factors are 1: steps multiplied by quads are 8 larger, for which

@@ -1,0 +1,129 @@
+"""Layers whose weights stay codes with scales: matrices, and tables of tokens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphc.base.dtypes import float32, int32
+from graphc.llm.blocks import unpack
+from graphc.llm.gguf_file import GgufTensor
+from graphc.nn import functional as F
+from graphc.nn.module import Module
+from graphc.nn.parameter import Parameter
+from graphc.ops.contraction.group_product import group_matmul
+from graphc.ops.contraction.nibble_product import NIBBLES, nibble_matmul, words_of
+from graphc.tensors.creation import arange, from_numpy
+from graphc.tensors.tensor import Tensor
+
+__all__ = ["BlockLinear", "BlockTable", "BlockWeight"]
+
+
+class BlockWeight(Module):
+    """Matrix [N, K] of codes in groups of neighbours along K: an element is ``code * scale + offset`` of its group.
+
+    ``codes`` are words of eight 4-bit codes i32[K / 8, N], or i8[K, N]; ``scales`` and ``offsets`` are [groups, N]. All
+    have the order in which products read them.
+    """
+
+    codes: Tensor
+    scales: Tensor
+    offsets: Tensor | None
+
+    def __init__(self, codes: Tensor, scales: Tensor, offsets: Tensor | None, format: str = ""):
+        super().__init__()
+        self.format = format
+        self.register_buffer("codes", codes)
+        self.register_buffer("scales", scales)
+        self.register_buffer("offsets", offsets)
+
+    @classmethod
+    def of(cls, tensor: GgufTensor) -> BlockWeight:
+        """Repack the blocks of a matrix. Codes and scales do not change; the offsets of 4-bit formats, which those from
+        0 to 15 have, are rounded to f32 when they move to codes from -8 to 7."""
+        codes, scales, offsets = unpack(tensor.format, tensor.blocks)
+        narrow = scales.astype(np.float16)
+        stored = words_of(codes.T) if tensor.format.bits == 4 else np.ascontiguousarray(codes.T)
+        scales = narrow if np.array_equal(narrow, scales) else scales
+        arrays = stored, np.ascontiguousarray(scales.T), None if offsets is None else np.ascontiguousarray(offsets.T)
+        return cls(*(None if a is None else from_numpy(a) for a in arrays), tensor.format.name)  # type: ignore[arg-type]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Return the sizes [N, K] of the matrix."""
+        depth, columns = self.codes.shape
+        return columns, depth * (NIBBLES if self.codes.dtype is int32 else 1)
+
+    def product(self, x: Tensor) -> Tensor:
+        """Return the products [..., N] of rows [..., K] with all rows of the matrix, in f32."""
+        rows = x.reshape(1, -1) if x.ndim == 1 else x
+        multiply: Any = nibble_matmul if self.codes.dtype is int32 else group_matmul
+        result = multiply(rows, self.codes, self.scales.to(float32))
+        if self.offsets is not None:
+            groups = self.scales.shape[0]
+            result = result + rows.reshape(*rows.shape[:-1], groups, -1).sum(-1) @ self.offsets
+        return result.reshape(-1) if x.ndim == 1 else result
+
+    def rows(self, index: Tensor) -> Tensor:
+        """Return the rows f32[..., K] of integers [...]."""
+        flat = index.reshape(-1)
+        picked = [None if t is None else t.index_select(1, flat) for t in (self.codes, self.scales, self.offsets)]
+        return _elements(*picked).t().reshape(*index.shape, self.shape[1])
+
+    def dense(self) -> Tensor:
+        """Return all elements f32[N, K]."""
+        return _elements(self.codes, self.scales, self.offsets).t()
+
+    def extra_repr(self) -> str:
+        return f"{self.format}, {self.shape}"
+
+
+def _elements(codes: Any, scales: Any, offsets: Any) -> Tensor:
+    """Return the elements f32[K, N] of codes with scales and offsets [groups, N]."""
+    columns = codes.shape[1]
+    if codes.dtype is int32:
+        up = 28 - 4 * arange(NIBBLES, dtype=int32)
+        codes = ((codes[:, None] << up[None, :, None]) >> 28).reshape(-1, columns)
+    values = codes.to(float32).reshape(scales.shape[0], -1, columns) * scales.to(float32)[:, None]
+    return (values if offsets is None else values + offsets[:, None]).reshape(-1, columns)
+
+
+class BlockLinear(Module):
+    """``x @ weight.T + bias`` whose weight is codes with scales. In training mode the weight is a constant f32 matrix,
+    and gradients reach the input."""
+
+    bias: Parameter | None
+
+    def __init__(self, weight: BlockWeight, bias: Parameter | None = None):
+        super().__init__()
+        self.weight = weight
+        self.out_features, self.in_features = weight.shape
+        self.register_parameter("bias", bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Map [..., in_features] to [..., out_features]."""
+        if self.training:
+            return F.linear(input, self.weight.dense(), self.bias)
+        result = self.weight.product(input)
+        return result if self.bias is None else result + self.bias
+
+    def extra_repr(self) -> str:
+        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
+class BlockTable(Module):
+    """Table of vectors [count, width] of codes with scales, which also serves as the matrix of the logits."""
+
+    def __init__(self, weight: BlockWeight):
+        super().__init__()
+        self.weight = weight
+        self.num_embeddings, self.embedding_dim = weight.shape
+
+    def forward(self, index: Tensor) -> Tensor:
+        """Return the vectors [..., width] of integers [...]."""
+        return self.weight.rows(index)
+
+    def project(self, hidden: Tensor) -> Tensor:
+        """Return the products [..., count] of vectors [..., width] with all rows."""
+        return F.linear(hidden, self.weight.dense()) if self.training else self.weight.product(hidden)

@@ -1,0 +1,295 @@
+"""Sizes and variants of a decoder, from ``config.json`` or from the metadata of a GGUF file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import pi, sqrt
+from typing import Any
+
+import numpy as np
+
+from graphc.base.errors import ArtifactError, UnsupportedError
+from graphc.base.records import dataclass
+
+FAMILIES = ("llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3", "gemma3_text", "phi3", "smollm3")
+FAMILIES += ("granite",)
+"""Architectures by their names in files."""
+_GEMMA2_LARGE, _GEMMA3_LARGE = 46, 62
+"""Layers of the 27B models, whose scores are scaled by width / heads; GGUF files do not store that."""
+_MAX_LAYERS, _MAX_SIZE = 1 << 12, 1 << 24
+
+
+@dataclass(frozen=True)
+class Rotary:
+    """Rotary position embedding (Su et al. 2021): angle of pair ``i`` at position ``p`` is ``p * frequencies[i]``."""
+
+    frequencies: tuple[float, ...]
+
+    @staticmethod
+    def of(size: int, base: float, scaling: Mapping[str, Any], context: int) -> Rotary:
+        """Return the frequencies of ``size`` rotated elements, ``base^(-2i/size)``, perhaps scaled for long contexts."""
+        kind = scaling.get("rope_type") or scaling.get("type") or "default"
+        if kind not in _SCALINGS:
+            raise UnsupportedError(f"rotary positions of type {kind!r}", remedy=f"use one of {', '.join(_SCALINGS)}")
+        plain = 1.0 / (np.float32(base) ** (np.arange(0, size, 2, dtype=np.float32) / np.float32(size)))
+        return Rotary(tuple(_SCALINGS[kind](plain.astype(np.float32), scaling, context).tolist()))
+
+
+def _llama3(plain: np.ndarray, scaling: Mapping[str, Any], context: int) -> np.ndarray:
+    """Divide low frequencies by a factor, keep high ones, and interpolate between them (Llama 3.1)."""
+    factor, low, high = (float(scaling[k]) for k in ("factor", "low_freq_factor", "high_freq_factor"))
+    turns = float(scaling.get("original_max_position_embeddings", context)) * plain / (2 * pi)
+    smooth = np.clip((turns - low) / (high - low), 0.0, 1.0).astype(np.float32)
+    return plain / factor * (1 - smooth) + plain * smooth
+
+
+_SCALINGS: dict[str, Callable[[np.ndarray, Mapping[str, Any], int], np.ndarray]] = {
+    "default": lambda plain, scaling, context: plain,
+    "none": lambda plain, scaling, context: plain,
+    "linear": lambda plain, scaling, context: plain / np.float32(scaling["factor"]),
+    "llama3": _llama3,
+}
+
+
+@dataclass(frozen=True)
+class DecoderConfig:
+    """Sizes and variants of a decoder."""
+
+    family: str
+    vocabulary: int
+    width: int
+    layers: int
+    heads: int
+    shared_heads: int
+    """Heads of keys and values; each serves ``heads / shared_heads`` query heads."""
+    head_size: int
+    hidden: int
+    """Width inside of the perceptrons."""
+    context: int
+    """Positions that the model was trained for."""
+    epsilon: float
+    activation: str
+    rotary: tuple[Rotary | None, ...]
+    """For each layer; None for layers without positions."""
+    windows: tuple[int | None, ...]
+    """For each layer the number of positions that a token sees, itself included; None for all."""
+    scale: float
+    """Factor of the scores."""
+    score_cap: float | None = None
+    logit_cap: float | None = None
+    """Caps by ``cap * tanh(x / cap)``, of scores and of logits."""
+    embedding_scale: float = 1.0
+    residual_scale: float = 1.0
+    logit_scale: float = 1.0
+    biases: tuple[str, ...] = ()
+    """Names of the projections with a bias."""
+    head_norms: bool = False
+    """Whether queries and keys of a head are normalized."""
+    norms_after: bool = False
+    """Whether results of attention and perceptron are normalized, too."""
+    tied: bool = True
+    """Whether the logits are products with the table of tokens."""
+
+    def __post_init__(self) -> None:
+        sizes = (self.vocabulary, self.width, self.heads, self.shared_heads, self.head_size, self.hidden, self.context)
+        if not (all(0 < n <= _MAX_SIZE for n in sizes) and 0 < self.layers <= _MAX_LAYERS):
+            raise ArtifactError(f"the model's sizes are not plausible: {sizes}, {self.layers} layers")
+        if self.heads % self.shared_heads or self.head_size % 2:
+            raise ArtifactError(
+                f"{self.heads} heads of {self.head_size} elements cannot share {self.shared_heads} keys and values"
+            )
+        if self.activation not in ACTIVATIONS:
+            raise UnsupportedError(f"activation {self.activation!r}", remedy=f"use one of {', '.join(ACTIVATIONS)}")
+
+
+ACTIVATIONS = ("silu", "gelu_pytorch_tanh", "gelu")
+
+
+class _Fields:
+    """Access to fields of a configuration, with errors that name them."""
+
+    def __init__(self, source: str, values: Mapping[str, Any], prefix: str = ""):
+        self.source, self.values, self.prefix = source, values, prefix
+
+    def get(self, key: str, default: Any = None) -> Any:
+        value = self.values.get(self.prefix + key)
+        return default if value is None else value
+
+    def number(self, key: str, default: float | None = None) -> Any:
+        value = self.get(key, default)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
+            raise ArtifactError(f"{self.source}: {self.prefix + key} is {value!r}, not a number")
+        return value
+
+    def integer(self, key: str, default: int | None = None) -> int:
+        value = self.number(key, default)
+        if value != int(value) or not 0 < value <= _MAX_SIZE:
+            raise ArtifactError(f"{self.source}: {self.prefix + key} is {value!r}, not a positive integer")
+        return int(value)
+
+    def family(self, name: Any) -> str:
+        if name not in FAMILIES:
+            raise UnsupportedError(
+                f"{self.source}: architecture {name!r}", remedy=f"pass a model of {', '.join(FAMILIES)}"
+            )
+        return "gemma3" if name == "gemma3_text" else name
+
+
+# ---- config.json
+
+
+def from_json(source: str, values: Mapping[str, Any], names: frozenset[str]) -> DecoderConfig:
+    """Return the configuration in a ``config.json`` for weights of ``names``. Raises ArtifactError for missing and
+    wrong fields, UnsupportedError for unknown architectures."""
+    family = _Fields(source, values).family(values.get("model_type"))
+    if isinstance(values.get("text_config"), dict):
+        values = values["text_config"]
+    fields = _Fields(source, values)
+    heads, width, layers = (fields.integer(k) for k in ("num_attention_heads", "hidden_size", "num_hidden_layers"))
+    if layers > _MAX_LAYERS:
+        raise ArtifactError(f"{source}: the model has {layers} layers, at most {_MAX_LAYERS} are read")
+    gemma, granite = family.startswith("gemma"), family == "granite"
+    head_size = fields.integer("head_dim", 256 if gemma else max(width // heads, 1))
+    sliding, context = _sliding(fields, family, layers), fields.integer("max_position_embeddings")
+    window = fields.integer("sliding_window", 4096) if any(sliding) else None
+    scalar = fields.number("query_pre_attn_scalar", head_size) if family in ("gemma2", "gemma3") else head_size
+    capped = family == "gemma2"
+    return DecoderConfig(
+        family=family,
+        vocabulary=fields.integer("vocab_size"),
+        width=width,
+        layers=layers,
+        heads=heads,
+        shared_heads=fields.integer("num_key_value_heads", heads),
+        head_size=head_size,
+        hidden=fields.integer("intermediate_size"),
+        context=context,
+        epsilon=fields.number("rms_norm_eps", 1e-6),
+        activation="gelu_pytorch_tanh" if gemma else fields.get("hidden_act", "silu"),
+        rotary=_rotary(fields, family, sliding, head_size, context),
+        windows=tuple(window if s else None for s in sliding),
+        scale=fields.number("attention_multiplier", 1.0) if granite else 1 / sqrt(scalar),
+        score_cap=fields.get("attn_logit_softcapping", 50.0 if capped else None),
+        logit_cap=fields.get("final_logit_softcapping", 30.0 if capped else None),
+        embedding_scale=sqrt(width) if gemma else fields.number("embedding_multiplier", 1.0),
+        residual_scale=fields.number("residual_multiplier", 1.0),
+        logit_scale=1 / fields.number("logits_scaling", 1.0),
+        **variants(names),
+    )
+
+
+def variants(names: frozenset[str]) -> dict[str, Any]:
+    """Return the variants that the names of the first layer's weights tell."""
+    first = "layers.0."
+    biases = {name.split(".")[-2] for name in names if name.startswith(first) and name.endswith(".bias")}
+    return {
+        "biases": tuple(sorted(biases)),
+        "head_norms": first + "self_attn.q_norm.weight" in names,
+        "norms_after": first + "post_feedforward_layernorm.weight" in names,
+        "tied": "lm_head.weight" not in names,
+    }
+
+
+def _sliding(fields: _Fields, family: str, layers: int) -> list[bool]:
+    """Return whether each layer sees a window of positions."""
+    kinds = fields.get("layer_types")
+    if isinstance(kinds, list) and len(kinds) >= layers:
+        return [kind == "sliding_attention" for kind in kinds[:layers]]
+    if family in ("gemma2", "gemma3"):
+        period = 2 if family == "gemma2" else fields.integer("sliding_window_pattern", 6)
+        return [(i + 1) % period != 0 for i in range(layers)]
+    if fields.get("sliding_window") is None or family not in ("mistral", "phi3"):
+        first = fields.get("max_window_layers", layers) if fields.get("use_sliding_window") else layers
+        return [i >= first for i in range(layers)]
+    return [True] * layers
+
+
+def _rotary(
+    fields: _Fields, family: str, sliding: list[bool], head_size: int, context: int
+) -> tuple[Rotary | None, ...]:
+    scaling = fields.get("rope_parameters") or fields.get("rope_scaling") or {}
+    if not isinstance(scaling, dict):
+        raise ArtifactError(f"{fields.source}: rope_parameters are {scaling!r}, not an object")
+    nested = {kind: scaling.get(kind) or {} for kind in ("full_attention", "sliding_attention")}
+    per_kind = any(nested.values())
+    full = nested["full_attention"] if per_kind else scaling
+    base = full.get("rope_theta") or fields.number("rope_theta", 1e6 if family == "gemma3" else 1e4)
+    share = full.get("partial_rotary_factor") or fields.number("partial_rotary_factor", 1.0)
+    size = int(head_size * share)
+    wide = Rotary.of(size, base, full, context)
+    narrow = wide
+    if family == "gemma3":
+        local = nested["sliding_attention"].get("rope_theta") or fields.number("rope_local_base_freq", 1e4)
+        narrow = Rotary.of(size, local, {}, context)
+    layers: list[Rotary | None] = [narrow if s else wide for s in sliding]
+    if family == "smollm3":
+        period = fields.integer("no_rope_layer_interval", 4)
+        present = fields.get("no_rope_layers") or [(i + 1) % period for i in range(len(layers))]
+        layers = [x if use else None for x, use in zip(layers, present, strict=True)]
+    return tuple(layers)
+
+
+# ---- metadata of GGUF
+
+
+def from_metadata(
+    source: str,
+    metadata: Mapping[str, Any],
+    vocabulary: int,
+    names: frozenset[str],
+    divisors: np.ndarray | None = None,
+) -> DecoderConfig:
+    """Return the configuration in the metadata of a GGUF file for weights of ``names``. ``divisors`` divide rotary
+    frequencies. Raises as ``from_json``."""
+    family = _Fields(source, metadata).family(metadata.get("general.architecture"))
+    fields = _Fields(source, metadata, family + ".")
+    heads, width, layers = (fields.integer(k) for k in ("attention.head_count", "embedding_length", "block_count"))
+    if layers > _MAX_LAYERS:
+        raise ArtifactError(f"{source}: the model has {layers} layers, at most {_MAX_LAYERS} are read")
+    head_size = fields.integer("attention.key_length", max(width // heads, 1))
+    gemma, granite = family.startswith("gemma"), family == "granite"
+    large = {"gemma2": _GEMMA2_LARGE, "gemma3": _GEMMA3_LARGE}.get(family) == layers
+    period = {"gemma2": 2, "gemma3": fields.get("attention.sliding_window_pattern", 6)}.get(family, 0)
+    window = fields.integer("attention.sliding_window", 4096) if period or family == "phi3" else None
+    if family == "phi3" and fields.get("attention.sliding_window") is None:
+        window = None
+    sliding = [window is not None and not (period and (i + 1) % period == 0) for i in range(layers)]
+    return DecoderConfig(
+        family=family,
+        vocabulary=vocabulary,
+        width=width,
+        layers=layers,
+        heads=heads,
+        shared_heads=fields.integer("attention.head_count_kv", heads),
+        head_size=head_size,
+        hidden=fields.integer("feed_forward_length"),
+        context=fields.integer("context_length"),
+        epsilon=fields.number("attention.layer_norm_rms_epsilon"),
+        activation="gelu_pytorch_tanh" if gemma else "silu",
+        rotary=_metadata_rotary(fields, family, sliding, head_size, divisors),
+        windows=tuple(window if s else None for s in sliding),
+        scale=fields.number("attention.scale", 1.0) if granite else 1 / sqrt(width / heads if large else head_size),
+        score_cap=fields.get("attn_logit_softcapping"),
+        logit_cap=fields.get("final_logit_softcapping"),
+        embedding_scale=sqrt(width) if gemma else fields.number("embedding_scale", 1.0),
+        residual_scale=fields.number("residual_scale", 1.0),
+        logit_scale=1 / fields.number("logit_scale", 1.0),
+        **variants(names),
+    )
+
+
+def _metadata_rotary(
+    fields: _Fields, family: str, sliding: list[bool], head_size: int, divisors: np.ndarray | None
+) -> tuple[Rotary | None, ...]:
+    size, context = fields.integer("rope.dimension_count", head_size), fields.integer("context_length")
+    scaling = {"type": fields.get("rope.scaling.type", "default"), "factor": fields.number("rope.scaling.factor", 1.0)}
+    wide = Rotary.of(size, fields.number("rope.freq_base", 1e4), scaling, context)
+    if divisors is not None:
+        if divisors.shape != (size // 2,):
+            raise ArtifactError(
+                f"{fields.source}: rope_freqs.weight has shape {list(divisors.shape)}, not [{size // 2}]"
+            )
+        wide = Rotary(tuple((np.array(wide.frequencies, np.float32) / divisors).tolist()))
+    narrow = Rotary.of(size, 1e4, {}, context) if family == "gemma3" else wide
+    layers: list[Rotary | None] = [narrow if s else wide for s in sliding]
+    return tuple(None if family == "smollm3" and (i + 1) % 4 == 0 else x for i, x in enumerate(layers))

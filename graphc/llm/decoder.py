@@ -20,6 +20,8 @@ from graphc.tensors.tensor import Tensor
 
 __all__ = ["Decoder"]
 
+BLOCK = 64
+"""Most tokens of a prompt that a call reads; the capacity of caches is a multiple of it."""
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "silu": F.silu,
     "gelu": F.gelu,
@@ -160,12 +162,13 @@ class Decoder(Module):
     """Tokens to logits of the tokens after them.
 
     Names of parameters are those of ``transformers`` without the prefix ``model.``. The caches of keys and values hold
-    ``places`` tokens of ``rows`` texts. ``make`` makes the layers with weights; without it weights are random.
+    ``places`` tokens (rounded up to a multiple of 64) of ``rows`` texts. ``make`` makes the layers with weights; without it weights are random.
     """
 
     def __init__(self, config: DecoderConfig, rows: int = 1, places: int = 512, make: LayerMaker | None = None):
         super().__init__()
         make = LayerMaker() if make is None else make
+        places = -(-places // BLOCK) * BLOCK
         self.config, self.rows, self.places = config, rows, places
         self.embed_tokens = make.table("embed_tokens", config.vocabulary, config.width)
         self.layers = ModuleList([DecoderLayer(config, i, rows, places, make) for i in range(config.layers)])

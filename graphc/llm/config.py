@@ -19,6 +19,53 @@ _GEMMA2_LARGE, _GEMMA3_LARGE = 46, 62
 _MAX_LAYERS, _MAX_SIZE = 1 << 12, 1 << 24
 
 
+class Fields:
+    """Access to fields of a configuration, with errors that name them."""
+
+    def __init__(self, source: str, values: Mapping[str, Any], prefix: str = ""):
+        self.source, self.values, self.prefix = source, values, prefix
+
+    def get(self, key: str, default: Any = None) -> Any:
+        value = self.values.get(self.prefix + key)
+        return default if value is None else value
+
+    def number(self, key: str, default: float | None = None) -> Any:
+        value = self.get(key, default)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
+            raise ArtifactError(f"{self.source}: {self.prefix + key} is {value!r}, not a number")
+        return value
+
+    def positive(self, key: str, default: float | None = None) -> float:
+        value = float(self.number(key, default))
+        if value <= 0:
+            raise ArtifactError(f"{self.source}: {self.prefix + key} is {value}, not positive")
+        return value
+
+    def cap(self, key: str, default: float | None = None) -> float | None:
+        """Return a positive number, or None where there is none."""
+        return None if self.get(key, default) is None else self.positive(key, default)
+
+    def object(self, key: str) -> Fields:
+        """Return the fields of an object, none where it is missing."""
+        value = self.get(key, {})
+        if not isinstance(value, dict):
+            raise ArtifactError(f"{self.source}: {key} is {value!r}, not an object")
+        return Fields(f"{self.source}: {key}", value)
+
+    def integer(self, key: str, default: int | None = None) -> int:
+        value = self.number(key, default)
+        if value != int(value) or not 0 < value <= _MAX_SIZE:
+            raise ArtifactError(f"{self.source}: {self.prefix + key} is {value!r}, not a positive integer")
+        return int(value)
+
+    def family(self, name: Any) -> str:
+        if not isinstance(name, str) or name not in FAMILIES:
+            raise UnsupportedError(
+                f"{self.source}: architecture {name!r}", remedy=f"pass a model of {', '.join(FAMILIES)}"
+            )
+        return "gemma3" if name == "gemma3_text" else name
+
+
 @dataclass(frozen=True)
 class Rotary:
     """Rotary position embedding (Su et al. 2021): angle of pair ``i`` at position ``p`` is ``p * frequencies[i]``."""
@@ -26,27 +73,31 @@ class Rotary:
     frequencies: tuple[float, ...]
 
     @staticmethod
-    def of(size: int, base: float, scaling: Mapping[str, Any], context: int) -> Rotary:
+    def of(size: int, base: float, scaling: Fields, context: int) -> Rotary:
         """Return the frequencies of ``size`` rotated elements, ``base^(-2i/size)``, perhaps scaled for long contexts."""
-        kind = scaling.get("rope_type") or scaling.get("type") or "default"
-        if kind not in _SCALINGS:
-            raise UnsupportedError(f"rotary positions of type {kind!r}", remedy=f"use one of {', '.join(_SCALINGS)}")
-        plain = 1.0 / (np.float32(base) ** (np.arange(0, size, 2, dtype=np.float32) / np.float32(size)))
+        kind = scaling.get("rope_type", scaling.get("type", "default"))
+        if not isinstance(kind, str) or kind not in _SCALINGS:
+            raise UnsupportedError(
+                f"{scaling.source}: rotary positions of type {kind!r}", remedy=f"use one of {', '.join(_SCALINGS)}"
+            )
+        if size < 2 or size % 2 or base <= 0:
+            raise ArtifactError(f"{scaling.source}: {size} rotated elements with base {base}")
+        plain = np.float32(1) / np.float32(base) ** (np.arange(0, size, 2, dtype=np.float32) / np.float32(size))
         return Rotary(tuple(_SCALINGS[kind](plain.astype(np.float32), scaling, context).tolist()))
 
 
-def _llama3(plain: np.ndarray, scaling: Mapping[str, Any], context: int) -> np.ndarray:
+def _llama3(plain: np.ndarray, scaling: Fields, context: int) -> np.ndarray:
     """Divide low frequencies by a factor, keep high ones, and interpolate between them (Llama 3.1)."""
-    factor, low, high = (float(scaling[k]) for k in ("factor", "low_freq_factor", "high_freq_factor"))
-    turns = float(scaling.get("original_max_position_embeddings", context)) * plain / (2 * pi)
-    smooth = np.clip((turns - low) / (high - low), 0.0, 1.0).astype(np.float32)
-    return plain / factor * (1 - smooth) + plain * smooth
+    factor, low, high = (scaling.positive(k) for k in ("factor", "low_freq_factor", "high_freq_factor"))
+    turns = scaling.positive("original_max_position_embeddings", context) * plain / (2 * pi)
+    smooth = np.clip((turns - low) / max(high - low, 1e-6), 0.0, 1.0).astype(np.float32)
+    return plain / np.float32(factor) * (1 - smooth) + plain * smooth
 
 
-_SCALINGS: dict[str, Callable[[np.ndarray, Mapping[str, Any], int], np.ndarray]] = {
+_SCALINGS: dict[str, Callable[[np.ndarray, Fields, int], np.ndarray]] = {
     "default": lambda plain, scaling, context: plain,
     "none": lambda plain, scaling, context: plain,
-    "linear": lambda plain, scaling, context: plain / np.float32(scaling["factor"]),
+    "linear": lambda plain, scaling, context: plain / np.float32(scaling.positive("factor")),
     "llama3": _llama3,
 }
 
@@ -105,46 +156,16 @@ class DecoderConfig:
 ACTIVATIONS = ("silu", "gelu_pytorch_tanh", "gelu")
 
 
-class _Fields:
-    """Access to fields of a configuration, with errors that name them."""
-
-    def __init__(self, source: str, values: Mapping[str, Any], prefix: str = ""):
-        self.source, self.values, self.prefix = source, values, prefix
-
-    def get(self, key: str, default: Any = None) -> Any:
-        value = self.values.get(self.prefix + key)
-        return default if value is None else value
-
-    def number(self, key: str, default: float | None = None) -> Any:
-        value = self.get(key, default)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
-            raise ArtifactError(f"{self.source}: {self.prefix + key} is {value!r}, not a number")
-        return value
-
-    def integer(self, key: str, default: int | None = None) -> int:
-        value = self.number(key, default)
-        if value != int(value) or not 0 < value <= _MAX_SIZE:
-            raise ArtifactError(f"{self.source}: {self.prefix + key} is {value!r}, not a positive integer")
-        return int(value)
-
-    def family(self, name: Any) -> str:
-        if name not in FAMILIES:
-            raise UnsupportedError(
-                f"{self.source}: architecture {name!r}", remedy=f"pass a model of {', '.join(FAMILIES)}"
-            )
-        return "gemma3" if name == "gemma3_text" else name
-
-
 # ---- config.json
 
 
 def from_json(source: str, values: Mapping[str, Any], names: frozenset[str]) -> DecoderConfig:
     """Return the configuration in a ``config.json`` for weights of ``names``. Raises ArtifactError for missing and
     wrong fields, UnsupportedError for unknown architectures."""
-    family = _Fields(source, values).family(values.get("model_type"))
+    family = Fields(source, values).family(values.get("model_type"))
     if isinstance(values.get("text_config"), dict):
         values = values["text_config"]
-    fields = _Fields(source, values)
+    fields = Fields(source, values)
     heads, width, layers = (fields.integer(k) for k in ("num_attention_heads", "hidden_size", "num_hidden_layers"))
     if layers > _MAX_LAYERS:
         raise ArtifactError(f"{source}: the model has {layers} layers, at most {_MAX_LAYERS} are read")
@@ -152,7 +173,7 @@ def from_json(source: str, values: Mapping[str, Any], names: frozenset[str]) -> 
     head_size = fields.integer("head_dim", 256 if gemma else max(width // heads, 1))
     sliding, context = _sliding(fields, family, layers), fields.integer("max_position_embeddings")
     window = fields.integer("sliding_window", 4096) if any(sliding) else None
-    scalar = fields.number("query_pre_attn_scalar", head_size) if family in ("gemma2", "gemma3") else head_size
+    scalar = fields.positive("query_pre_attn_scalar", head_size) if family in ("gemma2", "gemma3") else head_size
     capped = family == "gemma2"
     return DecoderConfig(
         family=family,
@@ -169,11 +190,11 @@ def from_json(source: str, values: Mapping[str, Any], names: frozenset[str]) -> 
         rotary=_rotary(fields, family, sliding, head_size, context),
         windows=tuple(window if s else None for s in sliding),
         scale=fields.number("attention_multiplier", 1.0) if granite else 1 / sqrt(scalar),
-        score_cap=fields.get("attn_logit_softcapping", 50.0 if capped else None),
-        logit_cap=fields.get("final_logit_softcapping", 30.0 if capped else None),
+        score_cap=fields.cap("attn_logit_softcapping", 50.0 if capped else None),
+        logit_cap=fields.cap("final_logit_softcapping", 30.0 if capped else None),
         embedding_scale=sqrt(width) if gemma else fields.number("embedding_multiplier", 1.0),
         residual_scale=fields.number("residual_multiplier", 1.0),
-        logit_scale=1 / fields.number("logits_scaling", 1.0),
+        logit_scale=1 / fields.positive("logits_scaling", 1.0),
         **variants(names),
     )
 
@@ -190,7 +211,7 @@ def variants(names: frozenset[str]) -> dict[str, Any]:
     }
 
 
-def _sliding(fields: _Fields, family: str, layers: int) -> list[bool]:
+def _sliding(fields: Fields, family: str, layers: int) -> list[bool]:
     """Return whether each layer sees a window of positions."""
     kinds = fields.get("layer_types")
     if isinstance(kinds, list) and len(kinds) >= layers:
@@ -205,26 +226,25 @@ def _sliding(fields: _Fields, family: str, layers: int) -> list[bool]:
 
 
 def _rotary(
-    fields: _Fields, family: str, sliding: list[bool], head_size: int, context: int
+    fields: Fields, family: str, sliding: list[bool], head_size: int, context: int
 ) -> tuple[Rotary | None, ...]:
-    scaling = fields.get("rope_parameters") or fields.get("rope_scaling") or {}
-    if not isinstance(scaling, dict):
-        raise ArtifactError(f"{fields.source}: rope_parameters are {scaling!r}, not an object")
-    nested = {kind: scaling.get(kind) or {} for kind in ("full_attention", "sliding_attention")}
-    per_kind = any(nested.values())
-    full = nested["full_attention"] if per_kind else scaling
-    base = full.get("rope_theta") or fields.number("rope_theta", 1e6 if family == "gemma3" else 1e4)
-    share = full.get("partial_rotary_factor") or fields.number("partial_rotary_factor", 1.0)
-    size = int(head_size * share)
-    wide = Rotary.of(size, base, full, context)
-    narrow = wide
+    scaling = fields.object("rope_parameters" if fields.get("rope_parameters") else "rope_scaling")
+    nested = scaling.get("full_attention") is not None
+    full, sliding_part = (scaling.object(f"{kind}_attention") if nested else scaling for kind in ("full", "sliding"))
+    base = full.positive("rope_theta", fields.positive("rope_theta", 1e6 if family == "gemma3" else 1e4))
+    share = full.positive("partial_rotary_factor", fields.positive("partial_rotary_factor", 1.0))
+    size = int(head_size * min(share, 1.0))
+    wide = narrow = Rotary.of(size, base, full, context)
     if family == "gemma3":
-        local = nested["sliding_attention"].get("rope_theta") or fields.number("rope_local_base_freq", 1e4)
-        narrow = Rotary.of(size, local, {}, context)
+        local = fields.positive("rope_local_base_freq", 1e4)
+        local = sliding_part.positive("rope_theta", local) if nested else local
+        narrow = Rotary.of(size, local, Fields(fields.source, {}), context)
     layers: list[Rotary | None] = [narrow if s else wide for s in sliding]
     if family == "smollm3":
         period = fields.integer("no_rope_layer_interval", 4)
         present = fields.get("no_rope_layers") or [(i + 1) % period for i in range(len(layers))]
+        if not isinstance(present, list) or len(present) != len(layers):
+            raise ArtifactError(f"{fields.source}: no_rope_layers is not a list of {len(layers)} numbers")
         layers = [x if use else None for x, use in zip(layers, present, strict=True)]
     return tuple(layers)
 
@@ -241,15 +261,15 @@ def from_metadata(
 ) -> DecoderConfig:
     """Return the configuration in the metadata of a GGUF file for weights of ``names``. ``divisors`` divide rotary
     frequencies. Raises as ``from_json``."""
-    family = _Fields(source, metadata).family(metadata.get("general.architecture"))
-    fields = _Fields(source, metadata, family + ".")
+    family = Fields(source, metadata).family(metadata.get("general.architecture"))
+    fields = Fields(source, metadata, family + ".")
     heads, width, layers = (fields.integer(k) for k in ("attention.head_count", "embedding_length", "block_count"))
     if layers > _MAX_LAYERS:
         raise ArtifactError(f"{source}: the model has {layers} layers, at most {_MAX_LAYERS} are read")
     head_size = fields.integer("attention.key_length", max(width // heads, 1))
     gemma, granite = family.startswith("gemma"), family == "granite"
     large = {"gemma2": _GEMMA2_LARGE, "gemma3": _GEMMA3_LARGE}.get(family) == layers
-    period = {"gemma2": 2, "gemma3": fields.get("attention.sliding_window_pattern", 6)}.get(family, 0)
+    period = {"gemma2": 2, "gemma3": fields.integer("attention.sliding_window_pattern", 6)}.get(family, 0)
     window = fields.integer("attention.sliding_window", 4096) if period or family == "phi3" else None
     if family == "phi3" and fields.get("attention.sliding_window") is None:
         window = None
@@ -269,27 +289,27 @@ def from_metadata(
         rotary=_metadata_rotary(fields, family, sliding, head_size, divisors),
         windows=tuple(window if s else None for s in sliding),
         scale=fields.number("attention.scale", 1.0) if granite else 1 / sqrt(width / heads if large else head_size),
-        score_cap=fields.get("attn_logit_softcapping"),
-        logit_cap=fields.get("final_logit_softcapping"),
+        score_cap=fields.cap("attn_logit_softcapping"),
+        logit_cap=fields.cap("final_logit_softcapping"),
         embedding_scale=sqrt(width) if gemma else fields.number("embedding_scale", 1.0),
         residual_scale=fields.number("residual_scale", 1.0),
-        logit_scale=1 / fields.number("logit_scale", 1.0),
+        logit_scale=1 / fields.positive("logit_scale", 1.0),
         **variants(names),
     )
 
 
 def _metadata_rotary(
-    fields: _Fields, family: str, sliding: list[bool], head_size: int, divisors: np.ndarray | None
+    fields: Fields, family: str, sliding: list[bool], head_size: int, divisors: np.ndarray | None
 ) -> tuple[Rotary | None, ...]:
     size, context = fields.integer("rope.dimension_count", head_size), fields.integer("context_length")
-    scaling = {"type": fields.get("rope.scaling.type", "default"), "factor": fields.number("rope.scaling.factor", 1.0)}
-    wide = Rotary.of(size, fields.number("rope.freq_base", 1e4), scaling, context)
+    scaling = Fields(fields.source, fields.values, f"{fields.prefix}rope.scaling.")
+    wide = Rotary.of(size, fields.positive("rope.freq_base", 1e4), scaling, context)
     if divisors is not None:
-        if divisors.shape != (size // 2,):
+        if divisors.shape != (size // 2,) or not (divisors > 0).all():
             raise ArtifactError(
                 f"{fields.source}: rope_freqs.weight has shape {list(divisors.shape)}, not [{size // 2}]"
             )
         wide = Rotary(tuple((np.array(wide.frequencies, np.float32) / divisors).tolist()))
-    narrow = Rotary.of(size, 1e4, {}, context) if family == "gemma3" else wide
+    narrow = Rotary.of(size, 1e4, Fields(fields.source, {}), context) if family == "gemma3" else wide
     layers: list[Rotary | None] = [narrow if s else wide for s in sliding]
     return tuple(None if family == "smollm3" and (i + 1) % 4 == 0 else x for i, x in enumerate(layers))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,8 @@ __all__ = ["Tokenizer", "load_tokenizer"]
 _JSON = "tokenizer.json"
 _CONTROL, _USER_DEFINED = 3, 4
 """Types of tokens that are found before the text is split."""
+_CUT = "\ufffd"
+"""Last character of a text whose last token ends inside of a character."""
 _GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 _LLAMA3 = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{DIGITS}| ?[^\s\p{L}\p{N}]+[\r\n]*"
@@ -51,6 +53,19 @@ class Tokenizer:
         """Return the text of tokens, without control tokens."""
         return self.core.decode(list(tokens), skip_special_tokens=True)
 
+    def stream(self, tokens: Iterable[int]) -> Iterator[str]:
+        """Yield the text that each token adds. Where a token ends inside of a character, later ones complete it."""
+        past: list[int] = []
+        text = printed = ""
+        for token in tokens:
+            past.append(token)
+            text = self.decode(past)
+            if not text.endswith(_CUT):
+                yield text[len(printed) :]
+                printed = text
+        if text != printed:
+            yield text[len(printed) :]
+
 
 def load_tokenizer(path: str | os.PathLike[str]) -> Tokenizer:
     """Return the tokenizer of a model that ``load`` reads: byte-level BPE of a GGUF file, or ``tokenizer.json``.
@@ -79,7 +94,9 @@ def load_tokenizer(path: str | os.PathLike[str]) -> Tokenizer:
 def _of_metadata(package: Any, path: str | os.PathLike[str]) -> Tokenizer:
     """Build byte-level BPE from the metadata of a GGUF file."""
     file = read_gguf(path)
-    kind, split = (file.metadata.get(f"tokenizer.ggml.{key}", default) for key, default in (("model", None), ("pre", "default")))
+    kind, split = (
+        file.metadata.get(f"tokenizer.ggml.{key}", default) for key, default in (("model", None), ("pre", "default"))
+    )
     if kind != "gpt2" or split not in _SPLITS:
         raise UnsupportedError(
             f"{file.path}: vocabulary of kind {kind!r}, split by {split!r}", remedy="pass tokens instead of text"

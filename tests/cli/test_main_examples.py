@@ -45,6 +45,7 @@ PACKAGES = {
     ".onnx": "onnx",
     ".pt2": "torch",
     "safetensors": "safetensors",
+    '"Once': "tokenizers",
 }
 """What an example needs, by a word in it."""
 

@@ -1,0 +1,70 @@
+"""``graphc generate``: continue a text with a language model, always by the most likely token."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+
+from graphc.cli import console
+from graphc.cli.fields import Field
+from graphc.llm.generation import Generator
+from graphc.llm.loading import load
+from graphc.llm.tokenizer import load_tokenizer
+
+EXAMPLES = (
+    'graphc generate model.gguf "Once upon a time" --tokens 20',
+    'graphc generate model.gguf "Once upon a time" --tokens 20 --json',
+    "graphc generate model.gguf --ids 5 8 13 --tokens 20",
+)
+JSON = (
+    Field("prompt[]", "integer", "a token of the prompt"),
+    Field("tokens[]", "integer", "a generated token", optional=True),
+    Field("text", "string", "the generated text; empty with --ids"),
+    Field("prompt_seconds", "number", "time until the first token, compiling included", "s"),
+    Field("tokens_seconds", "number", "time of the tokens after it, compiling included", "s"),
+)
+
+
+def add_to(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="a GGUF file, or a folder with config.json and safetensors files")
+    parser.add_argument("prompt", nargs="?", metavar="TEXT", help="beginning of the text; needs the package tokenizers")
+    parser.add_argument("--ids", nargs="+", type=int, metavar="ID", help="beginning as tokens; prints tokens")
+    parser.add_argument("--tokens", type=int, default=100, metavar="N", help="most tokens to generate (default: 100)")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    if (options.prompt is None) == (options.ids is None):
+        raise console.UsageError("graphc generate needs a text or --ids, and not both")
+    if options.tokens < 1:
+        raise console.UsageError(f"--tokens {options.tokens} is below 1")
+    tokenizer = None if options.prompt is None else load_tokenizer(options.file)
+    ids = options.ids if tokenizer is None else tokenizer.encode(options.prompt)
+    decoder = load(options.file, places=len(ids) + options.tokens)
+    stops = frozenset[int]() if tokenizer is None else tokenizer.stops
+    start, times, tokens = time.perf_counter(), [], []
+
+    def generated() -> Iterator[int]:
+        for token in Generator(decoder).greedy(ids, options.tokens, stops):
+            times.append(time.perf_counter() - start)
+            tokens.append(token)
+            yield token
+
+    texts = [] if options.json else None
+    for text in map(lambda n: f"{n} ", generated()) if tokenizer is None else tokenizer.stream(generated()):
+        if texts is None:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        else:
+            texts.append(text)
+    if texts is None:
+        console.emit("")
+        return console.OK
+    first, last = (times[0], times[-1]) if times else (time.perf_counter() - start,) * 2
+    text = "" if tokenizer is None else "".join(texts)
+    seconds = {"prompt_seconds": first, "tokens_seconds": last - first}
+    console.emit_json({"prompt": ids, "tokens": tokens, "text": text, **seconds})
+    return console.OK

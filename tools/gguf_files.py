@@ -89,11 +89,6 @@ def random_decoder(kinds: tuple[str, ...] = ("Q4_0", "Q4_1", "Q8_0")) -> bytes:
 
 def _metadata() -> dict[str, Any]:
     s = SMALL
-    # Byte-level BPE writes printable bytes as themselves and the others from U+0100 on.
-    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    others = [b for b in range(256) if b not in printable]
-    tokens = [chr(b) if b in printable else chr(256 + others.index(b)) for b in range(256)]
-    tokens += [f"<|{i}|>" for i in range(s["vocabulary"] - 256)]
     return {
         "general.architecture": "llama",
         "llama.block_count": s["layers"],
@@ -104,11 +99,23 @@ def _metadata() -> dict[str, Any]:
         "llama.attention.head_count_kv": s["shared"],
         "llama.attention.layer_norm_rms_epsilon": 1e-5,
         "llama.rope.freq_base": 10000.0,
+        **vocabulary(),
+    }
+
+
+def vocabulary() -> dict[str, Any]:
+    """Return the metadata of a byte-level vocabulary: bytes without merges, and control tokens."""
+    # Byte-level BPE writes printable bytes as themselves and the others from U+0100 on.
+    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [b for b in range(256) if b not in printable]
+    control = SMALL["vocabulary"] - 256
+    tokens = [chr(b) if b in printable else chr(256 + others.index(b)) for b in range(256)]
+    return {
         "tokenizer.ggml.model": "gpt2",
         "tokenizer.ggml.pre": "gpt-2",
-        "tokenizer.ggml.tokens": tokens,
+        "tokenizer.ggml.tokens": tokens + [f"<|{i}|>" for i in range(control)],
         "tokenizer.ggml.merges": [],
-        "tokenizer.ggml.token_type": np.array([1] * 256 + [3] * (s["vocabulary"] - 256), np.int32),
+        "tokenizer.ggml.token_type": np.array([1] * 256 + [3] * control, np.int32),
     }
 
 

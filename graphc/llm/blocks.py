@@ -148,7 +148,8 @@ FORMATS = {
 def unpack(kind: BlockFormat, blocks: np.ndarray) -> Codes:
     """Return codes i8[..., K] with scales and offsets f32[..., groups] of blocks [..., K / size]."""
     assert kind.unpack is not None
-    codes, scales, offsets = kind.unpack(blocks.reshape(-1))
+    with np.errstate(invalid="ignore", over="ignore"):  # NOTE: damaged scales may be infinite.
+        codes, scales, offsets = kind.unpack(blocks.reshape(-1))
     lead = blocks.shape[:-1]
     return Codes(
         codes.reshape(*lead, -1), scales.reshape(*lead, -1), None if offsets is None else offsets.reshape(*lead, -1)

@@ -74,7 +74,7 @@ class Rotary:
 
     @staticmethod
     def of(size: int, base: float, scaling: Fields, context: int) -> Rotary:
-        """Return the frequencies of ``size`` rotated elements, ``base^(-2i/size)``, perhaps scaled for long contexts."""
+        """Return the frequencies of ``size`` rotated elements: ``base^(-2i/size)``, scaled for long contexts."""
         kind = scaling.get("rope_type", scaling.get("type", "default"))
         if not isinstance(kind, str) or kind not in _SCALINGS:
             raise UnsupportedError(

@@ -51,7 +51,7 @@ class LayerMaker:
 
 
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Rotate pairs ``(x[i], x[i + n])`` of the first 2n elements; cos and sin are [count, n], x is [..., count, size]."""
+    """Rotate pairs ``(x[i], x[i + n])`` of the first 2n elements of x [..., count, size]; cos, sin: [count, n]."""
     half = cos.shape[-1]
     first, second, rest = x[..., :half], x[..., half : 2 * half], x[..., 2 * half :]
     rotated = [first * cos - second * sin, second * cos + first * sin]
@@ -161,8 +161,9 @@ class DecoderLayer(Module):
 class Decoder(Module):
     """Tokens to logits of the tokens after them.
 
-    Names of parameters are those of ``transformers`` without the prefix ``model.``. The caches of keys and values hold
-    ``places`` tokens (rounded up to a multiple of 64) of ``rows`` texts. ``make`` makes the layers with weights; without it weights are random.
+    Names of parameters are those of ``transformers`` without the prefix ``model.``. ``make`` makes the layers with
+    weights; without it weights are random. The caches of keys and values hold ``places`` tokens, rounded up to a
+    multiple of 64, of ``rows`` texts.
     """
 
     def __init__(self, config: DecoderConfig, rows: int = 1, places: int = 512, make: LayerMaker | None = None):

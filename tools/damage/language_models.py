@@ -1,4 +1,4 @@
-"""Damage small GGUF and safetensors models, and load them: ``python -m tools.damaged_models --count 2000``.
+"""Damage small GGUF and safetensors models, and load them: ``python -m tools.damage.language_models --count 2000``.
 
 A damaged file must load, or raise an error of graphc; no read may cross its end, and no header may claim memory.
 """
@@ -26,7 +26,7 @@ EXTREMES = (0, 1, 0x7F, 0xFF, 0xFFFF, 1 << 31, (1 << 32) - 1, 1 << 40, (1 << 63)
 """Numbers that sizes and counts are replaced by."""
 MEMORY_LIMIT = 1 << 28
 """Bytes that loading a damaged file may take beyond those before it; the models have less than a million."""
-_CONFIG = {
+CONFIG = {
     "model_type": "llama",
     "vocab_size": 64,
     "hidden_size": 32,
@@ -75,7 +75,7 @@ def damaged_config(values: dict[str, Any], random: np.random.Generator) -> dict[
 
 def make_folder(folder: Path) -> Path:
     """Write a small random decoder as ``config.json`` and a safetensors file."""
-    c, heads = _CONFIG, (4, 2)
+    c, heads = CONFIG, (4, 2)
     sizes = {"vocabulary": c["vocab_size"], "width": 32, "layers": 2, "heads": heads[0], "shared_heads": heads[1]}
     rotary = Rotary.of(8, 1e4, Fields("", {}), 64)
     rest = {"epsilon": 1e-6, "activation": "silu", "rotary": (rotary,) * 2, "windows": (None,) * 2, "scale": 8**-0.5}
@@ -120,7 +120,7 @@ def sweep(count: int, seed: int, folder: Path) -> Counter[str]:
             path.write_bytes(damaged(whole, header, random))
         else:
             path = model
-            broken = damaged_config(_CONFIG, random) if number % 8 else _CONFIG
+            broken = damaged_config(CONFIG, random) if number % 8 else CONFIG
             (model / "config.json").write_text(json.dumps(broken))
             (model / "model.safetensors").write_bytes(weights if number % 8 else damaged(weights, length, random))
         try:
@@ -131,7 +131,7 @@ def sweep(count: int, seed: int, folder: Path) -> Counter[str]:
 
 
 def main(argv: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="tools.damaged_models", description=__doc__)
+    parser = argparse.ArgumentParser(prog="tools.damage.language_models", description=__doc__)
     parser.add_argument("--count", type=int, default=2000, help="number of files (default: 2000)")
     parser.add_argument("--seed", type=int, default=0, help="of the random faults (default: 0)")
     options = parser.parse_args(argv)

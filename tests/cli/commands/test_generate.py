@@ -1,0 +1,41 @@
+"""``graphc generate``: tokens, texts, and wrong arguments."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from graphc import llm
+from graphc.cli import console
+from tests.cli.conftest import Graphc
+from tools.gguf_files import write_random_decoder
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return write_random_decoder(tmp_path / "model.gguf")
+
+
+def test_tokens(model: Path, graphc: Graphc):
+    expected = list(llm.Generator(llm.load(model, places=7)).greedy([5, 8, 13], 4))
+    done = graphc("generate", model, "--ids", 5, 8, 13, "--tokens", 4)
+    assert (done.code, done.out.split()) == (0, [str(n) for n in expected])
+    data = json.loads(graphc("generate", model, "--ids", 5, 8, 13, "--tokens", 4, "--json").out)
+    assert (data["prompt"], data["tokens"], data["text"]) == ([5, 8, 13], expected, "")
+
+
+def test_text_is_printed_as_it_comes(model: Path, graphc: Graphc):
+    pytest.importorskip("tokenizers", reason="tokenizers is not installed")
+    done = graphc("generate", model, "ab", "--tokens", 6)
+    data = json.loads(graphc("generate", model, "ab", "--tokens", 6, "--json").out)
+    assert (done.code, done.out) == (0, data["text"] + "\n") and len(data["prompt"]) == 2
+
+
+def test_errors(model: Path, graphc: Graphc):
+    assert graphc("generate", model).code == console.USAGE
+    assert graphc("generate", model, "ab", "--ids", 1).code == console.USAGE
+    assert graphc("generate", model, "--ids", 1, "--tokens", 0).code == console.USAGE
+    model.write_bytes(model.read_bytes()[:100])
+    assert graphc("generate", model, "--ids", 1).code == console.DAMAGED

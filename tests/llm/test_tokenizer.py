@@ -1,0 +1,69 @@
+"""Tokenizers of GGUF files and folders, and streams of text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from graphc import llm
+from graphc.errors import ArtifactError, UnsupportedError
+from tools.gguf_files import gguf_bytes, vocabulary, write_random_decoder
+
+tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed")
+TEXT = "naïve 日本 🙂 x"
+
+
+@pytest.fixture
+def tokenizer(tmp_path: Path) -> llm.Tokenizer:
+    return llm.load_tokenizer(write_random_decoder(tmp_path / "model.gguf"))
+
+
+def test_texts_are_bytes_with_this_vocabulary(tokenizer: llm.Tokenizer):
+    assert len(tokenizer.encode(TEXT)) == len(TEXT.encode())
+    assert tokenizer.decode(tokenizer.encode(TEXT)) == TEXT
+
+
+def test_control_tokens_are_one_token_and_not_printed(tokenizer: llm.Tokenizer):
+    assert tokenizer.encode("a<|3|>b")[1:2] == [259] and tokenizer.decode(tokenizer.encode("a<|3|>b")) == "ab"
+
+
+def test_a_stream_yields_whole_characters(tokenizer: llm.Tokenizer):
+    texts = list(tokenizer.stream(tokenizer.encode(TEXT)))
+    assert "".join(texts) == TEXT and not any("\ufffd" in text for text in texts)
+    cut = tokenizer.encode("日")[:2]
+    assert "".join(tokenizer.stream(cut)) == tokenizer.decode(cut)
+
+
+def test_merges_of_a_file(tmp_path: Path):
+    merged = vocabulary()
+    merged["tokenizer.ggml.tokens"][256] = "ab"
+    merged["tokenizer.ggml.merges"] = ["a b"]
+    merged["tokenizer.ggml.eos_token_id"] = 257
+    (tmp_path / "a.gguf").write_bytes(gguf_bytes(merged, {}))
+    tokenizer = llm.load_tokenizer(tmp_path / "a.gguf")
+    assert len(tokenizer.encode("abc")) == 2 and tokenizer.stops == {257}
+
+
+def test_folders(tmp_path: Path, tokenizer: llm.Tokenizer):
+    with pytest.raises(ArtifactError, match=r"no tokenizer\.json"):
+        llm.load_tokenizer(tmp_path)
+    tokenizer.core.save(str(tmp_path / "tokenizer.json"))
+    assert llm.load_tokenizer(tmp_path).encode(TEXT) == tokenizer.encode(TEXT)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"tokenizer.ggml.model": "llama"}, UnsupportedError, "kind 'llama'"),
+        ({"tokenizer.ggml.pre": "other"}, UnsupportedError, "split by 'other'"),
+        ({"tokenizer.ggml.merges": ["q"]}, ArtifactError, "damaged"),
+        ({"tokenizer.ggml.tokens": ["a", "a"]}, ArtifactError, "different strings"),
+        ({"tokenizer.ggml.token_type": np.zeros(3, np.int32)}, ArtifactError, "not a type for each"),
+    ],
+)
+def test_damaged_vocabularies(change: dict, error: type[Exception], message: str, tmp_path: Path):
+    (tmp_path / "a.gguf").write_bytes(gguf_bytes({**vocabulary(), **change}, {}))
+    with pytest.raises(error, match=message):
+        llm.load_tokenizer(tmp_path / "a.gguf")

@@ -14,7 +14,8 @@ from graphc.nn.module import Module
 from graphc.nn.parameter import Parameter
 from graphc.ops.contraction.group_product import group_matmul
 from graphc.ops.contraction.nibble_product import NIBBLES, nibble_matmul, words_of
-from graphc.tensors.creation import arange, from_numpy
+from graphc.tensors.creation import arange
+from graphc.tensors.creation import tensor as tensor_of
 from graphc.tensors.tensor import Tensor
 
 __all__ = ["BlockLinear", "BlockTable", "BlockWeight"]
@@ -46,8 +47,9 @@ class BlockWeight(Module):
         narrow = scales.astype(np.float16)
         stored = words_of(codes.T) if tensor.format.bits == 4 else np.ascontiguousarray(codes.T)
         scales = narrow if np.array_equal(narrow, scales) else scales
+        # NOTE: compiled code packs copies once, but arrays that numpy could write to in every call.
         arrays = stored, np.ascontiguousarray(scales.T), None if offsets is None else np.ascontiguousarray(offsets.T)
-        return cls(*(None if a is None else from_numpy(a) for a in arrays), tensor.format.name)  # type: ignore[arg-type]
+        return cls(*(None if a is None else tensor_of(a) for a in arrays), tensor.format.name)  # type: ignore[arg-type]
 
     @property
     def shape(self) -> tuple[int, int]:

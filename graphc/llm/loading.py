@@ -7,8 +7,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from graphc.base.errors import ArgumentError, ArtifactError
 from graphc.checkpoints.weight_file import read_weights
 from graphc.llm.block_layers import BlockLinear, BlockTable, BlockWeight
@@ -21,7 +19,7 @@ from graphc.nn.module import Module
 from graphc.nn.modules.linear import Linear
 from graphc.nn.modules.normalization import RMSNorm
 from graphc.nn.parameter import Parameter
-from graphc.tensors.creation import from_numpy
+from graphc.tensors.creation import tensor as tensor_of
 from graphc.tensors.tensor import Tensor
 
 __all__ = ["load"]
@@ -72,7 +70,7 @@ class _Stored(LayerMaker):
 
 
 def _tensor(tensor: GgufTensor) -> Tensor:
-    return from_numpy(np.ascontiguousarray(dequantize(*tensor)).copy())
+    return tensor_of(dequantize(*tensor))
 
 
 def _parameter(tensor: GgufTensor) -> Parameter:

@@ -1,8 +1,9 @@
 """Language models from files: decoders with caches, tokenizers, generation."""
 
+from graphc.llm.config import DecoderConfig, decoder_config
 from graphc.llm.decoder import Decoder
 from graphc.llm.generation import Generator
 from graphc.llm.loading import load
 from graphc.llm.tokenizer import Tokenizer, load_tokenizer
 
-__all__ = ["Decoder", "Generator", "Tokenizer", "load", "load_tokenizer"]
+__all__ = ["Decoder", "DecoderConfig", "Generator", "Tokenizer", "decoder_config", "load", "load_tokenizer"]

@@ -11,6 +11,8 @@ import numpy as np
 from graphc.base.errors import ArtifactError, UnsupportedError
 from graphc.base.records import dataclass
 
+__all__ = ["DecoderConfig", "decoder_config"]
+
 FAMILIES = ("llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3", "gemma3_text", "phi3", "smollm3")
 FAMILIES += ("granite",)
 """Architectures by their names in files."""
@@ -159,9 +161,21 @@ ACTIVATIONS = ("silu", "gelu_pytorch_tanh", "gelu")
 # ---- config.json
 
 
-def from_json(source: str, values: Mapping[str, Any], names: frozenset[str]) -> DecoderConfig:
-    """Return the configuration in a ``config.json`` for weights of ``names``. Raises ArtifactError for missing and
-    wrong fields, UnsupportedError for unknown architectures."""
+def decoder_config(
+    values: Mapping[str, Any], names: frozenset[str] = frozenset(), source: str = "config.json"
+) -> DecoderConfig:
+    """Return the configuration in the ``values`` of a ``config.json``.
+
+    ``names`` of weights tell biases, norms, and whether logits are products with the table of tokens (by default yes).
+    Raises ArtifactError for missing and wrong fields, UnsupportedError for unknown architectures.
+
+    Example:
+        >>> import graphc as gc
+        >>> sizes = {"vocab_size": 64, "hidden_size": 32, "intermediate_size": 48, "max_position_embeddings": 128}
+        >>> values = {**sizes, "model_type": "llama", "num_hidden_layers": 2, "num_attention_heads": 4}
+        >>> gc.llm.Decoder(gc.llm.decoder_config(values))(gc.tensor([[1, 2, 3]])).shape
+        (1, 3, 64)
+    """
     family = Fields(source, values).family(values.get("model_type"))
     if isinstance(values.get("text_config"), dict):
         values = values["text_config"]
@@ -260,7 +274,7 @@ def from_metadata(
     divisors: np.ndarray | None = None,
 ) -> DecoderConfig:
     """Return the configuration in the metadata of a GGUF file for weights of ``names``. ``divisors`` divide rotary
-    frequencies. Raises as ``from_json``."""
+    frequencies. Raises as ``decoder_config``."""
     family = Fields(source, metadata).family(metadata.get("general.architecture"))
     fields = Fields(source, metadata, family + ".")
     heads, width, layers = (fields.integer(k) for k in ("attention.head_count", "embedding_length", "block_count"))

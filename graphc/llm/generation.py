@@ -58,6 +58,7 @@ class Generator:
 
     def _generate(self, prompt: np.ndarray, count: int, stops: Collection[int]) -> Iterator[int]:
         with no_grad():
+            token = tensor(prompt)
             for position in range(0, prompt.size, BLOCK):
                 token = self._read(tensor(prompt[:, position : position + BLOCK].copy()), position)
         for position in range(prompt.size, prompt.size + count):

@@ -11,7 +11,7 @@ from graphc.base.errors import ArgumentError, ArtifactError
 from graphc.checkpoints.weight_file import read_weights
 from graphc.llm.block_layers import BlockLinear, BlockTable, BlockWeight
 from graphc.llm.blocks import dequantize
-from graphc.llm.config import DecoderConfig, from_json, from_metadata
+from graphc.llm.config import DecoderConfig, decoder_config, from_metadata
 from graphc.llm.decoder import Decoder, LayerMaker, TokenTable
 from graphc.llm.gguf_file import GgufFile, GgufTensor, read_gguf
 from graphc.llm.names import INTERLEAVED, Weights, from_gguf, from_transformers, half_apart, split_fused
@@ -119,10 +119,10 @@ def _folder(source: str) -> tuple[DecoderConfig, Weights]:
         raise ArtifactError(f"{source}: the weights are not tensors by name")
     family = str(values.get("model_type"))
     weights = from_transformers(source, {name: t._values(force=True) for name, t in tree.items()}, family)
-    config = from_json(source, values, frozenset(weights))
+    config = decoder_config(values, frozenset(weights), source)
     if values.get("tie_word_embeddings", config.family.startswith("gemma")) and not config.tied:
         del weights["lm_head.weight"]
-        config = from_json(source, values, frozenset(weights))
+        config = decoder_config(values, frozenset(weights), source)
     return config, weights
 
 

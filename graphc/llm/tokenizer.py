@@ -120,7 +120,7 @@ def _of_metadata(package: Any, path: str | os.PathLike[str]) -> Tokenizer:
 
 def _package() -> Any:
     try:
-        import tokenizers
+        import tokenizers  # pyright: ignore[reportMissingImports]
     except ImportError:
         remedy = f"install tokenizers: {install_command('llm')}"
         raise ArgumentError("tokenizers of models need the package tokenizers", remedy=remedy) from None

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from graphc.errors import ArtifactError, UnsupportedError
-from graphc.llm.config import from_json, from_metadata
+from graphc.llm.config import decoder_config, from_metadata
 from tools.damage.language_models import CONFIG
 
 NAMES = frozenset({"lm_head.weight"})
@@ -27,7 +27,7 @@ def test_fields_of_older_files():
     gemma = {**CONFIG, "model_type": "gemma3_text", "num_hidden_layers": 6, "head_dim": 8, "sliding_window": 7}
     del gemma["layer_types"]
     gemma["rope_scaling"] = {"rope_type": "linear", "factor": 8.0}
-    config = from_json("config", gemma, NAMES)
+    config = decoder_config(gemma, NAMES)
     assert config.windows == (7, 7, 7, 7, 7, None)
     first, last = config.rotary[0], config.rotary[5]
     assert first is not None and last is not None
@@ -51,7 +51,7 @@ def test_fields_of_older_files():
 )
 def test_wrong_fields(change: dict[str, Any], error: type[Exception], message: str):
     with pytest.raises(error, match=message):
-        from_json("config", {**CONFIG, **change}, NAMES)
+        decoder_config({**CONFIG, **change}, NAMES)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,6 @@ import numpy as np
 
 import graphc as gc
 from graphc.errors import GraphcError
-from graphc.llm.config import DecoderConfig, Fields, Rotary
 from tools.gguf_files import random_decoder
 
 EXTREMES = (0, 1, 0x7F, 0xFF, 0xFFFF, 1 << 31, (1 << 32) - 1, 1 << 40, (1 << 63) - 1, (1 << 64) - 1)
@@ -75,15 +74,10 @@ def damaged_config(values: dict[str, Any], random: np.random.Generator) -> dict[
 
 def make_folder(folder: Path) -> Path:
     """Write a small random decoder as ``config.json`` and a safetensors file."""
-    c, heads = CONFIG, (4, 2)
-    sizes = {"vocabulary": c["vocab_size"], "width": 32, "layers": 2, "heads": heads[0], "shared_heads": heads[1]}
-    rotary = Rotary.of(8, 1e4, Fields("", {}), 64)
-    rest = {"epsilon": 1e-6, "activation": "silu", "rotary": (rotary,) * 2, "windows": (None,) * 2, "scale": 8**-0.5}
-    config = DecoderConfig("llama", **sizes, head_size=8, hidden=48, context=64, **rest)  # type: ignore[arg-type]
     folder.mkdir(parents=True, exist_ok=True)
     gc.manual_seed(0)
-    gc.save_state(gc.llm.Decoder(config).state_dict(), folder / "model.safetensors")
-    (folder / "config.json").write_text(json.dumps(c))
+    gc.save_state(gc.llm.Decoder(gc.llm.decoder_config(CONFIG)).state_dict(), folder / "model.safetensors")
+    (folder / "config.json").write_text(json.dumps(CONFIG))
     return folder
 
 

@@ -41,8 +41,8 @@ def run(options: argparse.Namespace) -> int:
         raise console.UsageError("graphc generate needs a text or --ids, and not both")
     if options.tokens < 1:
         raise console.UsageError(f"--tokens {options.tokens} is below 1")
-    tokenizer = None if options.prompt is None else load_tokenizer(options.file)
-    ids = options.ids if tokenizer is None else tokenizer.encode(options.prompt)
+    tokenizer = None if options.ids is not None else load_tokenizer(options.file)
+    ids: list[int] = options.ids if tokenizer is None else tokenizer.encode(options.prompt)
     decoder = load(options.file, places=len(ids) + options.tokens)
     stops = frozenset[int]() if tokenizer is None else tokenizer.stops
     start, times, tokens = time.perf_counter(), [], []

@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     if options.tokens < 1:
         raise console.UsageError(f"--tokens {options.tokens} is below 1")
     tokenizer = None if options.ids is not None else load_tokenizer(options.file)
-    ids: list[int] = options.ids if tokenizer is None else tokenizer.encode(options.prompt)
+    ids: list[int] = (options.ids or []) if tokenizer is None else tokenizer.encode(str(options.prompt))
     decoder = load(options.file, places=len(ids) + options.tokens)
     stops = frozenset[int]() if tokenizer is None else tokenizer.stops
     start, times, tokens = time.perf_counter(), [], []

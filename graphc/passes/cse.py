@@ -57,31 +57,7 @@ def _key(node: Node, operands: Sequence[Value]) -> tuple[OpDef, tuple[Value, ...
         first, second = operands[:2]
         if (second.node.id, second.index) < (first.node.id, first.index):
             operands = (second, first, *operands[2:])
-    graphs = tuple((name, _SubGraph(value)) for name, value in node.attrs.items() if isinstance(value, Graph))
-    if not graphs:
-        return op, tuple(operands), attr_key(node.attrs)
-    others = {name: value for name, value in node.attrs.items() if not isinstance(value, Graph)}
-    return op, tuple(operands), (*attr_key(others), *graphs)
-
-
-class _SubGraph:
-    """A sub-graph as a part of a key: its text, which takes long to print, is compared only if the sizes are equal."""
-
-    __slots__ = ("graph", "sizes")
-
-    def __init__(self, graph: Graph):
-        self.graph = graph
-        self.sizes = len(graph.inputs), len(graph.nodes()), len(graph.outputs)
-
-    def __hash__(self) -> int:
-        return hash(self.sizes)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _SubGraph) and self.sizes == other.sizes and self.text() == other.text()
-
-    def text(self) -> tuple[Hashable, ...]:
-        """Return a key of the content."""
-        return attr_key({"graph": self.graph})
+    return op, tuple(operands), attr_key(node.attrs)
 
 
 class _Merger(Reemitter):

@@ -165,6 +165,7 @@ LATE_EDGES: dict[tuple[str, str], str] = {
     ("tensors", "linalg"): "methods of tensors that PyTorch has for matrices",
     ("tensors", "array_api"): "NumPy's protocols and the array API ask a tensor for its namespace",
     ("tensors", "calls"): "eager code that repeats is compiled, and so are random draws",
+    ("autograd", "control"): "tangents of loops and branches come from loops and branches of values and tangents",
     ("autograd", "func"): "`graphc.autograd` hands on functional and gradcheck under PyTorch's import path",
     ("distributed", "optim"): "`graphc.distributed` hands on its optimizers under PyTorch's import path",
     ("distributed", "checkpoints"): "`graphc.distributed` hands on its checkpoints under PyTorch's import path",

@@ -41,6 +41,7 @@ OPS = "ops"
 """The package that defines ops."""
 REWRITES = (
     "control/counted",
+    "control/pushforward",
     "control/step_values",
     "passes/batchnorm",
     "passes/byte_products",

@@ -64,7 +64,7 @@ def _pushed(graph: Graph, *arguments: Pairs) -> Pairs:
     return results, [t for x, t in zip(results, pushed, strict=True) if x.dtype.is_differentiable]
 
 
-def _while_loop(tangents: Sequence[Any], *operands: Any, test: Graph, body: Graph, carries: int) -> Any:
+def _while_loop(tangents: Sequence[Any], *operands: Any, test: Graph, body: Graph, carries: int, **_: Any) -> Any:
     outside = _pairs(operands[carries:], tangents[carries:])
     last = while_loop(
         lambda state: inline(test, [*state[0], *outside[0]])[0],

@@ -308,7 +308,11 @@ def _hoist(graph: Graph, node: Node) -> int:
             moved[inner] = None
     if not moved:
         return 0
-    results = [n.result for n in moved if any(reader not in moved for reader, _ in body.uses(n.result))]
+    results = [
+        n.result
+        for n in moved
+        if n.result in body.outputs or any(reader not in moved for reader, _ in body.uses(n.result))
+    ]
     for value in results:
         body.replace_uses(value, body.add_input(value.type, value.name))
     for inner in reversed(moved):

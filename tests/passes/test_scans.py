@@ -134,6 +134,21 @@ def test_what_all_steps_compute_alike_is_computed_once_unless_it_is_larger_than_
     assert HoistFromSteps().run(result.graph).changed == 0
 
 
+def test_an_invariant_that_becomes_a_carry_moves_too():
+    graph = parse_graph("""
+    graph @f(%c: f32[], %w: f32[]) -> (f32[], f32[4]) {
+      %s.0, %s.1 = scan(%c, %w) {body=graph @step(%c: f32[], %w: f32[]) -> (f32[], f32[]) {
+        %n = exp(%w) : f32[]
+        return %n, %c
+      }, carries=1, sequences=0, length=4, reverse=false} : f32[], f32[4]
+      return %s.0, %s.1
+    }""")
+    before = copy(graph)
+    result = HoistFromSteps().run(graph)
+    assert result.changed == 1 and not any(n.operands for n in scans(result.graph)[0].attrs["body"].nodes())
+    check_equal(before, result.graph)
+
+
 KEPT = """
 graph @f(%c: f32[2], %x: f32[4,2], %w: f32[6], %g: f32[2]) -> (f32[2], f32[2]) {
   %s.0, %s.1, %s.2 = scan(%c, %x, %w) {body=graph @step(

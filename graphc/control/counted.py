@@ -141,7 +141,7 @@ class CountedSteps:
         """Update a tensor itself where it got room at its end for positions out of range, and there are none."""
         for node in self.body.nodes_of(lambda op: op is moves.slice.op):
             update = node.operands[0].node
-            if update.op not in _SCATTERS:
+            if update.op not in _SCATTERS or any(node.attrs["starts"]):
                 continue
             content, index, new = update.operands
             x, axis = content.node.operands[0] if content.node.op is moves.pad.op else content, update.attrs["axis"]
@@ -235,7 +235,8 @@ class CountedSteps:
         rows = [self._taken(operands[i], rows) for i, rows in sliced]
         passed = [*(operands[i] for i in (*carried, *sequences)), *rows, *(operands[i] for i in shared)]
         counts = {"carries": len(carried), "sequences": len(sequences) + len(rows)}
-        results = apply(passed, {"body": body, **counts, "length": self.length, "reverse": self.reverse})
+        attrs = {"body": body, **counts, "length": self.length, "reverse": self.reverse}
+        results = apply(passed, attrs) if body.outputs else []
         computed = dict(zip((*carried, *stacked), results, strict=False))
         for (i, write), new in zip(kept.writes.items(), results[len(computed) :], strict=True):
             computed[i] = self._put(operands[i], write.rows, new)

@@ -121,3 +121,29 @@ def test_a_loop_with_random_numbers_draws_the_same_ones():
     compiled = gc.compile(function)
     np.testing.assert_allclose(compiled(x).numpy(), eager.numpy(), rtol=1e-6)
     assert gc.rand(2).tolist() == following.tolist()
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_what_a_step_cuts_off_decides_whether_the_room_is_left_out(first):
+    def step(i, s):
+        return gc.constant_pad_nd(s, (0, 1), 9.0).index_add(0, i.reshape(1), gc.ones(1) * i)[first : first + 5]
+
+    x = gc.tensor(np.random.default_rng(0).random(5).astype(np.float32))
+    attrs = _scan_of(lambda x: gc.fori_loop(0, 3, step, x), x).attrs
+    assert attrs["carries"] == first
+    expected = x.numpy()
+    for i in range(3):
+        expected = np.append(expected, np.float32(9))
+        expected[i] += i
+        expected = expected[first : first + 5]
+    np.testing.assert_allclose(gc.compile(lambda x: gc.fori_loop(0, 3, step, x))(x).numpy(), expected, rtol=1e-6)
+
+
+def test_a_loop_that_computes_nothing_is_left_out():
+    def function(x):
+        return gc.while_loop(lambda s: s[0] < 4, lambda s: (s[0] + 2, s[1]), (gc.tensor(1), x))
+
+    x = gc.tensor([1.0, 2.0])
+    assert all(node.op.name != "scan" for node in gc.trace(function, x).nodes())
+    i, same = gc.compile(function)(x)
+    assert int(i) == 5 and same.tolist() == [1, 2]

@@ -52,7 +52,7 @@ class _Kept(NamedTuple):
     """Carries that no step changes."""
     writes: Mapping[int, _Write]
     lines: Mapping[int, Rows]
-    """Stacked results that are linear functions of the step."""
+    """Stacked results that are linear functions of their position."""
 
 
 class CountedSteps:
@@ -243,9 +243,9 @@ class CountedSteps:
         return [computed[i] if i in computed else self._known(i, operands, kept) for i in range(len(outputs))]
 
     def _lines(self) -> dict[int, Rows]:
-        """Return the stacked results that are linear functions of the step."""
+        """Return the stacked results that are linear functions of the step, by position."""
         lines = {i: self._line(source(v)) for i, v in enumerate(self.body.outputs) if i >= self.carries}
-        return {i: line for i, line in lines.items() if line is not None}
+        return {i: self._towards(line) for i, line in lines.items() if line is not None}
 
     def _kept(
         self,
@@ -269,7 +269,7 @@ class CountedSteps:
             return operands[number].clone()
         if number < self.carries:
             return front().constant(self.ends[number])
-        line, kind = self._towards(kept.lines[number]), self.types[number]
+        line, kind = kept.lines[number], self.types[number]
         numbers = iota(shape=(self.length, *kind.shape), axis=0, dtype=int64) * line.stride + line.start
         return numbers.to(kind.dtype)
 

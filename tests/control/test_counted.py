@@ -147,3 +147,19 @@ def test_a_loop_that_computes_nothing_is_left_out():
     assert all(node.op.name != "scan" for node in gc.trace(function, x).nodes())
     i, same = gc.compile(function)(x)
     assert int(i) == 5 and same.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("stride", [1, -1])
+def test_stacked_counters_keep_the_order_of_the_loop(reverse, stride):
+    def function(x):
+        def step(carry, _):
+            i, total = carry
+            return (i + stride, total * 0.5 + x[i]), i
+
+        return gc.scan(step, (gc.tensor(0 if stride > 0 else 4), x[0]), length=5, reverse=reverse)
+
+    x = gc.tensor(np.random.default_rng(0).random(5))
+    (_, total), numbers = gc.compile(function)(x)
+    assert numbers.tolist() == [*range(5)][:: stride * (-1 if reverse else 1)]
+    assert total.item() == function(x)[0][1].item()

@@ -220,6 +220,8 @@ def _unbounded(cond_fn: Any, body_fn: Any, init: Any, checkpoint: int | bool = F
     body, after = sub_trace("while.body", step, leaves, form)
     _refuse_checks(test)
     count, is_exact = _count(test, more, body, leaves, after)
+    if count == 0:
+        return unshared(init)
     if count is not None and is_exact:
         attrs = {"length": count, "reverse": False}
         return unflatten(form, emit_steps(body, leaves, [], after, attrs, "while_loop", checkpoint)[0])

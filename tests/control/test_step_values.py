@@ -68,3 +68,18 @@ def test_a_later_write_to_a_bound_is_refused():
 
     with pytest.raises(gc.errors.TraceError, match="whose values it has read"):
         gc.compile(function)(gc.ones(2))
+
+
+@pytest.mark.parametrize("test", [lambda s: s[0] < 0, lambda s: (s[0] < 0) & (s[1] < 9)])
+def test_a_loop_without_steps_is_left_out(test):
+    def function(x):
+        return gc.while_loop(test, lambda s: (s[0] + 1, s[1] * 2 + gc.rand(())), (gc.tensor(0), x))
+
+    x = gc.tensor(1.5)
+    traced = gc.trace(function, x)
+    assert all(node.op.name not in ("scan", "while_loop") for node in traced.nodes())
+    gc.manual_seed(1)
+    following = gc.rand(2).tolist()
+    gc.manual_seed(1)
+    (i, last), slope = gc.compile(lambda x: (function(x), gc.jvp(lambda x: function(x)[1], (x,), (x,))[1]))(x)
+    assert (i.item(), last.item(), slope.item()) == (0, 1.5, 1.5) and gc.rand(2).tolist() == following

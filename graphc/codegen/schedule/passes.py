@@ -8,6 +8,7 @@ from graphc.base.records import dataclass
 from graphc.codegen.schedule.base import Context, PassResult, Scheduled, count_changes
 from graphc.codegen.schedule.blocks.tile_and_fuse import tile_and_fuse
 from graphc.codegen.schedule.loops.distribute import distribute_loops
+from graphc.codegen.schedule.loops.double_buffering import double_buffer
 from graphc.codegen.schedule.loops.loop_kernels import make_loop_kernels
 from graphc.codegen.schedule.memory.bufferize import plan_memory
 from graphc.codegen.schedule.memory.non_temporal import non_temporal_buffers
@@ -122,6 +123,23 @@ class LoopKernels:
     def run(self, scheduled: Scheduled, context: Context) -> PassResult:
         """Leave loops of many statements alone, which would take long to compile."""
         return _changed(scheduled, make_loop_kernels(scheduled.program, context.target.costs.loops))
+
+
+@dataclass(frozen=True)
+class DoubleBuffering:
+    """Remove copies of states in loops around calls.
+
+    Needs: a scheduled program without memory plan. Does: where a step of a counted loop ends in a copy to a state, runs
+    two steps in an iteration, from one buffer to the other one and back. Leaves: an equivalent program.
+
+    ``repeat r=0..7: @a(s, t); @copy(t, s)`` -> ``repeat r=0..3: @a(s, t); @a(t, s)``.
+    """
+
+    name: str = "double-buffering"
+
+    def run(self, scheduled: Scheduled, context: Context) -> PassResult:
+        """Leave loops alone that go on while a flag is set."""
+        return _changed(scheduled, double_buffer(scheduled.program))
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from graphc.codegen.schedule.memory.prepacking import call_invariant_storages, p
 from graphc.codegen.schedule.nests import Nests
 from graphc.codegen.schedule.passes import (
     CallInvariantFirst,
+    DoubleBuffering,
     LoopDistribution,
     LoopKernels,
     NonTemporalStores,
@@ -44,6 +45,8 @@ PIPELINE: tuple[ProgramPass, ...] = (
     Nests(),
     # Loops whose kernels turn out to be scalar.
     LoopKernels(),
+    # The other loops; scalars of a loop kernel need no buffers.
+    DoubleBuffering(),
     # After packing: calls that pack weights are call-invariant.
     Prepacking(),
     # No later pass adds or moves a call, so lifetimes are final.

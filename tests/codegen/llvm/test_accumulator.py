@@ -15,7 +15,7 @@ from tests.native import TARGETS, target_or_skip
 
 
 @pytest.mark.parametrize("dtype", [float32, float64, int8, uint8, int32, int64, bool_])
-@pytest.mark.parametrize("combine", COMBINES)
+@pytest.mark.parametrize("combine", [c for c in COMBINES if c != "last"])  # it keeps no earlier value
 def test_identities_are_neutral(combine: str, dtype: DType):
     if dtype.kind == "f" and combine in ("and", "or"):
         return

@@ -12,9 +12,9 @@ from tools.codegen.board_bounds import BOUNDED, MOST, bound_of, counted, main
 from tools.codegen.boards import BOARDS
 
 SAMPLES = 60
-MARGINS = {"thumb": 1.3, "riscv32": 1.5}
+MARGINS = {"thumb": 1.3, "riscv32": 1.8}
 """Bound over count of all samples, by the family: branches of RISC-V depend on data where Cortex-M has conditional
-instructions. Measured: 1.00 and 1.34."""
+instructions. Measured: 1.00, and 1.34 to 1.55 by the sample."""
 
 
 @pytest.mark.parametrize("name", BOARDS)

@@ -14,6 +14,7 @@ from typing import Any
 from graphc.autograd import engine
 from graphc.base.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from graphc.base.records import NamedTuple
+from graphc.ir.graph.graph import Value
 from graphc.ir.op import OpDef, Trait
 from graphc.ops.movement.shape import filled, reshape
 from graphc.ops.reduction.reduce import sum_to
@@ -77,7 +78,9 @@ def _by_rules(
         # Imported here: that module imports this one.
         again, pushed = import_module("graphc.control.pushforward").pushed(op, tangents, operands, attrs)
         for result, value in zip(results, again, strict=True):
-            result._data = refresh(value)._data  # equal; so a trace computes the loop once
+            data = refresh(value)._data
+            if isinstance(data, Value):
+                result._data = data  # equal; so a trace computes the loop once
         return pushed
     if op.jvp is not None:
         return [op.jvp(tangents, results[0], *operands, **attrs)]

@@ -20,10 +20,11 @@ def double_buffer(program: Program) -> Program:
     state ``s``, runs a step that reads ``s`` and writes ``t``, then one with the two exchanged. Of an odd number, the
     first step keeps its copies and runs before the loop. Leaves: an equivalent program; the last state is in ``s``.
     """
-    copying = {kernel.name for kernel in program.kernels if is_copy(kernel)}
+    spans = loop_spans(program.calls)
+    copying = {kernel.name for kernel in program.kernels if is_copy(kernel)} if spans else set()
     calls: list[Call] = []
     done = 0
-    for axis, (start, stop) in sorted(loop_spans(program.calls).items(), key=lambda item: item[1]):
+    for axis, (start, stop) in sorted(spans.items(), key=lambda item: item[1]):
         span = program.calls[start : stop + 1]
         if any(call.loops != span[0].loops for call in span) or span[0].loops[-1] != axis:
             continue

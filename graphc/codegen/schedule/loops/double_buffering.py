@@ -65,7 +65,7 @@ def _copies(program: Program, start: int, stop: int, copying: set[str]) -> dict[
         classes = source.cls == "temp" and target.cls in ("temp", "output")
         alone = sharers[source.name] == sharers[target.name] == 1 and not source.alias and not target.alias
         same = (source.size, source.dtype) == (target.size, target.dtype)
-        if classes and alone and same and _may_alternate(program, *call.args, number, start, stop):
+        if classes and alone and same and _may_alternate(program, source.name, target.name, number, start, stop):
             found[number] = source.name, target.name
     uses = Counter(name for pair in found.values() for name in pair)
     return {number: pair for number, pair in found.items() if uses[pair[0]] == uses[pair[1]] == 1}

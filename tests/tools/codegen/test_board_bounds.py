@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from statistics import mean
 
 import pytest
 
@@ -12,9 +13,9 @@ from tools.codegen.board_bounds import BOUNDED, MOST, bound_of, counted, main
 from tools.codegen.boards import BOARDS
 
 SAMPLES = 60
-MARGINS = {"thumb": 1.3, "riscv32": 1.8}
-"""Bound over count of all samples, by the family: branches of RISC-V depend on data where Cortex-M has conditional
-instructions. Measured: 1.00, and 1.34 to 1.55 by the sample."""
+MARGINS = {"thumb": 1.1, "riscv32": 1.4}
+"""Bound over count, the mean of the samples, by the family: branches of RISC-V depend on data where Cortex-M has
+conditional instructions. Measured, 60 samples of QEMU: 1.00, 1.12 with an FPU, 1.21 (other seeds up to 1.32) without."""
 
 
 @pytest.mark.parametrize("name", BOARDS)
@@ -29,7 +30,8 @@ def test_samples_take_no_more_instructions_than_is_proven(name: str, tmp_path: P
     counts = counted([case for case, _ in proven], target, tmp_path)
     for (case, most), count in zip(proven, counts, strict=True):
         assert 0 < count <= most, case.title
-    assert sum(most for _, most in proven) <= sum(counts) * MARGINS[target.reader.architecture]
+    ratios = (most / count for (_, most), count in zip(proven, counts, strict=True))
+    assert mean(ratios) <= MARGINS[target.reader.architecture]
 
 
 def test_the_command_says_how_many_samples_have_a_bound(capsys: pytest.CaptureFixture[str]):

@@ -15,7 +15,6 @@ from graphc.base.dtypes import ALL, BY_NAME, DType, bfloat16, elements, numbers
 from graphc.base.errors import ArgumentError, DTypeError, ShapeError
 from graphc.base.lazy import deferred
 from graphc.base.sizes.named_dims import Dim, dimensions, parse_size
-from graphc.base.sizes.shape_patterns import ShapePatterns, as_pattern
 from graphc.base.sizes.size import Dimension, at, bounds, hint, is_size
 from graphc.cli.console import UsageError
 from graphc.files.container import MAX_BYTES
@@ -109,14 +108,6 @@ def specs_at(specs: Sequence[TensorSpec], sizes: Mapping[str, int]) -> list[Tens
             raise UsageError(f"{name} is {size}, out of its range {declared[name].low}..{declared[name].high}")
     values = {d: sizes.get(name, d.hint) for name, d in declared.items()}
     return [_spec_at(s, values) for s in specs]
-
-
-def sizes_of(specs: Sequence[TensorSpec], values: Sequence[Any]) -> dict[str, int]:
-    """Return the sizes of the named dimensions by name, for these values of the inputs. Raises ShapeError and
-    ArgumentError where they do not fit."""
-    patterns = ShapePatterns([spec.pattern for spec in specs], [spec.name for spec in specs])
-    shapes = [as_pattern(x, pattern) for x, pattern in zip(values, patterns.shapes, strict=True)]
-    return {dimension.name: size for dimension, size in patterns.solve(shapes).items()}
 
 
 def _spec_at(spec: TensorSpec, values: Mapping[Dimension, int]) -> TensorSpec:

@@ -42,6 +42,10 @@ class SizesOfModel:
         remedy = "export it again with examples of these sizes"
         return self._patterns.sizes_of_call(arrays, self._assumptions, self._spec.title, remedy)
 
+    def by_name(self, arrays: Sequence[Any]) -> dict[str, int]:
+        """Return the sizes in a call with these arrays, by name. Raise as ``of`` does."""
+        return {dimension.name: size for dimension, size in self.of(arrays).items()}
+
     def refused(self, arrays: Sequence[Any]) -> dict[str, int] | None:
         """Return the sizes in a call, by name, where they break an assumption of the trace; None where all hold."""
         sizes = self._patterns.solve([as_pattern(x, s) for x, s in zip(arrays, self._patterns.shapes, strict=True)])

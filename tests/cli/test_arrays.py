@@ -17,7 +17,6 @@ from graphc.cli.arrays import (
     read_array,
     read_inputs,
     read_value,
-    sizes_of,
     specs_at,
     split_binding,
 )
@@ -62,7 +61,6 @@ def test_types_with_named_dimensions():
     assert [str(s) for s in specs] == ["x: f32[batch,time,8]", "mask: f32[batch,time]", "y: f32[16*side,2*time]"]
     assert [s.shape for s in specs_at(specs, {"batch": 3})] == [(3, 32, 8), (3, 32), (512, 64)]
     assert random_array(specs[0], 0).shape == (32, 32, 8)
-    assert sizes_of(specs[:1], [np.zeros((2, 5, 8))]) == {"batch": 2, "time": 5}
     for sizes, message in (
         ({"side": 41}, "side is 41, out of its range 1"),
         ({"depth": 1}, "unknown dimension 'depth'"),

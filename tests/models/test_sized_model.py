@@ -62,6 +62,10 @@ def test_a_loaded_model_takes_all_sizes(path):
     assert model_content.load(path).manifest == made
     loaded = gc.load(path)
     check(loaded, model)
+    assert sized_model.SizesOfModel(loaded.spec).by_name([np.ones((2, 5, 8)), np.ones((2, 5))]) == {
+        "batch": 2,
+        "time": 5,
+    }
     assert loaded.plan(batch=2, time=3).arena <= loaded.plan(batch=64, time=100).arena
     with pytest.raises(ArgumentError, match="no dimension rows"):
         loaded.plan(rows=2)

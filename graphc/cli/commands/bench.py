@@ -18,13 +18,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphc.cli import arguments, assertions, breakdown, comparison, console, exported, inputs, peers, targets
-from graphc.cli.arrays import read_inputs, sizes_of
+from graphc.cli.arrays import read_inputs
 from graphc.cli.assertions import Assertion, assertion
 from graphc.cli.entry import add_entry, entry_of
 from graphc.cli.fields import Field, below
 from graphc.cli.latency import SECOND, Pace, Samples, clock_cost, measure_round, rounds_of, warm_up
 from graphc.cli.progress import Progress
 from graphc.models.model_file import LoadedModel
+from graphc.models.sized_model import SizesOfModel
 from graphc.runtime.devices import device_named
 from graphc.runtime.devices.array import from_host
 
@@ -257,7 +258,7 @@ def _measure_sizes(
         ratio = {"median": stored["p50"] / own.figures()["p50"], "low": None, "high": None}
         compared.append({"name": path, "version": "", "call": stored, "ratio": ratio, "difference": None})
     stream = deadlines(own, options.block, options.rate) if options.block else {}
-    return Measurement(sizes_of(model.inputs, arrays), {**_figures(own), **stream}, tuple(compared))
+    return Measurement(SizesOfModel(model.spec).by_name(arrays), {**_figures(own), **stream}, tuple(compared))
 
 
 def _figures(samples: Samples) -> dict[str, float]:

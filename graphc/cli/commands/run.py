@@ -20,7 +20,7 @@ from graphc.base.difference import Difference, difference, tolerance_for
 from graphc.base.dtypes import elements, named, numbers
 from graphc.base.lazy import deferred
 from graphc.cli import arguments, comparison, console, inputs, taps
-from graphc.cli.arrays import read_array, sizes_of
+from graphc.cli.arrays import read_array
 from graphc.cli.batches import Folder, count_of, run_chunks
 from graphc.cli.entry import add_entry, entry_of
 from graphc.cli.fields import Field, below, spec_fields
@@ -170,7 +170,8 @@ def run(options: argparse.Namespace) -> int:
     compared = [
         _compared(options, name, elements(by_name[name], types[name]), array) for name, array in expected.items()
     ]
-    sizes = {} if outcome.files else sizes_of(model.inputs, values)
+    has_sizes = model.spec.dims and not outcome.files
+    sizes = SizesOfModel(model.spec).by_name(values) if has_sizes else {}
     outcome = outcome._replace(expected=tuple(compared), sizes=sizes)
     if options.fill and sizes.keys() - arguments.by_name(options.shape).keys():
         console.say(f"note: the inputs have {console.with_sizes('', sizes).strip()}; --shape NAME=N chooses others")

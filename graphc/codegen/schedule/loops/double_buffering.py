@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from graphc.base.records import NamedTuple
 from graphc.base.sizes.size import is_size
 from graphc.ir.kernel.index import Axis, IndexLike, as_index
 from graphc.ir.kernel.map import substitute_axes
@@ -20,18 +21,24 @@ def double_buffer(program: Program) -> Program:
     state ``s``, runs a step that reads ``s`` and writes ``t``, then one with the two exchanged. Of an odd number, the
     first step keeps its copies and runs before the loop. Leaves: an equivalent program; the last state is in ``s``.
     """
-    spans = loop_spans(program.calls)
-    copying = {kernel.name for kernel in program.kernels if is_copy(kernel)} if spans else set()
+    copying = {call.kernel for call in program.calls if call.loops and is_copy(program.kernel(call.kernel))}
+    if not copying:
+        return program
+    states = _States(program)
     calls: list[Call] = []
     done = 0
-    for axis, (start, stop) in sorted(spans.items(), key=lambda item: item[1]):
+    for axis, (start, stop) in sorted(loop_spans(program.calls).items(), key=lambda item: item[1]):
         span = program.calls[start : stop + 1]
-        if any(call.loops != span[0].loops for call in span) or span[0].loops[-1] != axis:
+        if (
+            is_size(axis.extent)
+            or axis.extent < 2
+            or axis.flag
+            or any(c.loops != (*span[0].loops[:-1], axis) for c in span)
+        ):
             continue
-        copies = _copies(program, start, stop, copying)
-        if copies and not is_size(axis.extent) and axis.extent > 1 and not axis.flag:
-            local = {number - start: pair for number, pair in copies.items()}
-            calls += [*program.calls[done:start], *_two_at_a_time(span, axis, local)]
+        copies = states.copies([n for n in range(start, stop + 1) if program.calls[n].kernel in copying], start, stop)
+        if copies:
+            calls += [*program.calls[done:start], *_two_at_a_time(span, axis, copies)]
             done = stop + 1
     if not done:
         return program
@@ -42,56 +49,68 @@ def double_buffer(program: Program) -> Program:
 
 def is_copy(kernel: Kernel) -> bool:
     """Check whether a kernel copies one buffer to another one, element for element."""
-    statements = [s for s, _ in walk(kernel.body)]
-    if [b.role for b in kernel.buffers] != ["in", "out"] or not all(
-        isinstance(s, Loop | Load | Store) for s in statements
-    ):
+    if [b.role for b in kernel.buffers] != ["in", "out"]:
         return False
+    statements = [s for s, _ in walk(kernel.body)]
     loads = {s.name: s.index for s in statements if isinstance(s, Load) and not s.guard}
     stores = [s for s in statements if isinstance(s, Store)]
-    return all(not s.guard and not s.combine and loads.get(str(s.value)) == s.index for s in stores)
+    plain = all(not s.guard and not s.combine and loads.get(str(s.value)) == s.index for s in stores)
+    return plain and all(isinstance(s, Loop | Load | Store) for s in statements)
 
 
-def _copies(program: Program, start: int, stop: int, copying: set[str]) -> dict[int, tuple[str, str]]:
-    """Return the calls of a loop that can be left out, with the temporary and the state of each."""
-    found = {}
-    owner = owners(program)
-    sharers = Counter(storage.name for storage in owner.values())
-    for number in range(start, stop + 1):
-        call = program.calls[number]
-        if call.kernel not in copying or not all(program.is_whole(call, i) for i in (0, 1)):
-            continue
-        source, target = (program.storage(name) for name in call.args)
-        classes = source.cls == "temp" and target.cls in ("temp", "output")
-        alone = sharers[source.name] == sharers[target.name] == 1 and not source.alias and not target.alias
-        same = (source.size, source.dtype) == (target.size, target.dtype)
-        if classes and alone and same and _may_alternate(program, source.name, target.name, number, start, stop):
-            found[number] = source.name, target.name
-    uses = Counter(name for pair in found.values() for name in pair)
-    return {number: pair for number, pair in found.items() if uses[pair[0]] == uses[pair[1]] == 1}
+class _Use(NamedTuple):
+    """An argument of a call."""
+
+    number: int
+    """Number of the call."""
+    role: str
+    whole: bool
+    """Whether the call's buffer is the entire storage."""
 
 
-def _may_alternate(program: Program, source: str, target: str, copy: int, start: int, stop: int) -> bool:
-    """Check that a step writes all of ``source`` before it reads it, and that nothing else writes ``target`` or reads
-    it after the copy."""
-    is_written = False
-    for number, call in enumerate(program.calls):
-        if source not in call.args and (target not in call.args or not start <= number <= stop or number == copy):
-            continue
-        uses = list(zip(call.args, program.kernel(call.kernel).arguments, strict=True))
-        fresh = any(
-            b.role == "out" and name == source and program.is_whole(call, i) for i, (name, b) in enumerate(uses)
+class _States:
+    """Copies of temporaries to the states of loops."""
+
+    def __init__(self, program: Program):
+        self.program = program
+        owner = owners(program)
+        self.sharers = Counter(storage.name for storage in owner.values())
+        self.uses: dict[str, list[_Use]] = {}
+        for number, call in enumerate(program.calls):
+            for i, (name, buffer) in enumerate(zip(call.args, program.kernel(call.kernel).arguments, strict=True)):
+                self.uses.setdefault(name, []).append(_Use(number, buffer.role, program.is_whole(call, i)))
+
+    def copies(self, numbers: Sequence[int], start: int, stop: int) -> dict[int, tuple[str, str]]:
+        """Return the copies among the calls of a loop that can be left out: the temporary and the state of each, by
+        the call's number in the loop."""
+        found = {}
+        for number in numbers:
+            source, target = self.program.calls[number].args
+            if self._are_alike(source, target) and self._may_alternate(source, target, number, start, stop):
+                found[number - start] = source, target
+        times = Counter(name for pair in found.values() for name in pair)
+        return {number: pair for number, pair in found.items() if times[pair[0]] == times[pair[1]] == 1}
+
+    def _are_alike(self, source: str, target: str) -> bool:
+        """Check whether two storages, of which the first is a temporary, may take each other's place."""
+        a, b = self.program.storage(source), self.program.storage(target)
+        alone = not a.alias and not b.alias and self.sharers[source] == self.sharers[target] == 1
+        return alone and a.cls == "temp" and b.cls in ("temp", "output") and (a.size, a.dtype) == (b.size, b.dtype)
+
+    def _may_alternate(self, source: str, target: str, copy: int, start: int, stop: int) -> bool:
+        """Check that a step writes all of ``source`` before it reads it, and that only the copy writes ``target``
+        or uses it after the copy."""
+        own, state = self.uses[source], [use for use in self.uses[target] if start <= use.number <= stop]
+        first = [use for use in own if use.number == own[0].number]
+        fresh = any(use.whole for use in first) and all(use.role == "out" for use in first)
+        inside = all(start <= use.number <= stop and (use.number <= copy or use.role == "in") for use in own)
+        at_copy = all(use.whole for use in (*own, *state) if use.number == copy)
+        return (
+            fresh
+            and inside
+            and at_copy
+            and all(u.number == copy or (u.number < copy and u.role == "in") for u in state)
         )
-        for name, buffer in uses:
-            is_read = buffer.role != "out"
-            if name == source and (not start <= number <= stop or not (is_written or (fresh and not is_read))):
-                return False
-            if number > copy and (name == target or (name == source and buffer.role != "in")):
-                return False
-            if name == target and number < copy and start <= number and buffer.role != "in":
-                return False
-        is_written |= fresh
-    return is_written
 
 
 def _two_at_a_time(span: Sequence[Call], axis: Axis, copies: Mapping[int, tuple[str, str]]) -> list[Call]:

@@ -144,7 +144,7 @@ def expm1(nest: NestBuilder, x: Scalar) -> Scalar:
     clamped = clamp(nest, x, constants.expm1_low, constants.exp_range[1])
     shifted, n = nearest(nest, clamped, LOG2_E)
     r = without_ln_2(nest, clamped, n)
-    q = square_times(nest, r, constants.expm1, r)
+    q = nest.fma(r * r, polynomial(nest, r, constants.expm1), r)
     # 2^(1-n) is 0 for the largest n, where 2^-n would leave the range of normal numbers.
     rest = nest.fma(inverse_power_of_two(nest, shifted, 1), -0.5, 1.0)
     return nest.op("copysign", scale(nest, q + rest, n), x)
@@ -152,7 +152,7 @@ def expm1(nest: NestBuilder, x: Scalar) -> Scalar:
 
 def _log(nest: NestBuilder, f: Scalar, exponent: Scalar) -> Scalar:
     """Compute ``log(1 + f) + exponent * ln 2`` for |f| <= 1/3."""
-    series = square_times(nest, f, constants_of(f.dtype).log1p, f)
+    series = nest.fma(f * f, polynomial(nest, f, constants_of(f.dtype).log1p), f)
     return nest.fma(exponent, LN_2, series)
 
 

@@ -13,7 +13,6 @@ from graphc.codegen.schedule.expansion.steps import (
     nearest,
     polynomial,
     scale,
-    square_times,
 )
 from graphc.ir.kernel.nest import NestBuilder, Scalar
 
@@ -30,7 +29,7 @@ def sinh(nest: NestBuilder, x: Scalar) -> Scalar:
     a = magnitude(nest, x, constants.exp_range[1] + _BEYOND)
     shifted, n = nearest(nest, a, LOG2_E)
     r = without_ln_2(nest, a, n)
-    q = square_times(nest, r, constants.expm1, r)
+    q = nest.fma(r * r, polynomial(nest, r, constants.expm1), r)
     # 2^(2-n) is 0 for the largest n, where 2^-n would leave the range of normal numbers.
     rest = nest.fma(inverse_power_of_two(nest, shifted, 2), -0.25, 1.0)
     small = a < 1.0

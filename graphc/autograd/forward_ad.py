@@ -80,7 +80,7 @@ def _by_rules(
         for result, value in zip(results, again, strict=True):
             data = refresh(value)._data
             if isinstance(data, Value):
-                result._data = data  # equal; so a trace computes the loop once
+                result._data = data  # equal, so a trace computes the loop once; arrays may be those of operands
         return pushed
     if op.jvp is not None:
         return [op.jvp(tangents, results[0], *operands, **attrs)]

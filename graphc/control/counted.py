@@ -43,8 +43,8 @@ class _Write(NamedTuple):
     """Nodes that read the slice before."""
 
 
-class _Kept(NamedTuple):
-    """Numbers of the results that the new scan computes, and the others."""
+class _NewScan(NamedTuple):
+    """Results of the former scan by number: those that the new one computes, and the sources of the others."""
 
     carried: Sequence[int]
     stacked: Sequence[int]
@@ -95,7 +95,7 @@ class CountedSteps:
             strides = [rows.stride for rows in (*(r for _, r in reads.values()), *(w.rows for w in writes.values()))]
             self.reverse = sum(stride < 0 for stride in strides) * 2 > len(strides)
         stacks = self._replace(reads, writes)
-        return self._applied(operands, apply, self._kept(same, writes, lines, stacks), stacks)
+        return self._applied(operands, apply, self._planned(same, writes, lines, stacks), stacks)
 
     # ---- what steps read and write
 
@@ -213,21 +213,21 @@ class CountedSteps:
         return self._slices[number, rows]
 
     def _applied(
-        self, operands: Sequence[Tensor], apply: Callable[..., Sequence[Tensor]], kept: _Kept, stacks: Sequence[Value]
+        self,
+        operands: Sequence[Tensor],
+        apply: Callable[..., Sequence[Tensor]],
+        plan: _NewScan,
+        stacks: Sequence[Value],
     ) -> list[Tensor]:
         """Run the scan of the rewritten step; return the results of the former one."""
-        body, last, arguments, outputs = (
-            self.body,
-            self.carries + self.sequences,
-            self.body.inputs[:],
-            self.body.outputs,
-        )
-        carried, stacked = kept.carried, kept.stacked
+        body, last = self.body, self.carries + self.sequences
+        arguments, outputs = body.inputs[:], body.outputs
+        carried, stacked = plan.carried, plan.stacked
         body.set_outputs([*(outputs[i] for i in (*carried, *stacked)), *stacks])
         _drop_dead_nodes(body)
         sequences = [i for i in range(self.carries, last) if body.is_used(arguments[i])]
         sliced = {key: value for key, value in self._slices.items() if body.is_used(value)}
-        shared = [i for i in (*range(last, len(operands)), *kept.same) if body.is_used(arguments[i])]
+        shared = [i for i in (*range(last, len(operands)), *plan.same) if body.is_used(arguments[i])]
         order = [*(arguments[i] for i in (*carried, *sequences)), *sliced.values(), *(arguments[i] for i in shared)]
         for value in {*body.inputs} - {*order}:
             body.erase(value.node)
@@ -238,22 +238,22 @@ class CountedSteps:
         attrs = {"body": body, **counts, "length": self.length, "reverse": self.reverse}
         results = apply(passed, attrs) if body.outputs else []
         computed = dict(zip((*carried, *stacked), results, strict=False))
-        for (i, write), new in zip(kept.writes.items(), results[len(computed) :], strict=True):
+        for (i, write), new in zip(plan.writes.items(), results[len(computed) :], strict=True):
             computed[i] = self._put(operands[i], write.rows, new)
-        return [computed[i] if i in computed else self._known(i, operands, kept) for i in range(len(outputs))]
+        return [computed[i] if i in computed else self._known(i, operands, plan) for i in range(len(outputs))]
 
     def _lines(self) -> dict[int, Rows]:
         """Return the stacked results that are linear functions of the step, by position."""
         lines = {i: self._line(source(v)) for i, v in enumerate(self.body.outputs) if i >= self.carries}
         return {i: self._towards(line) for i, line in lines.items() if line is not None}
 
-    def _kept(
+    def _planned(
         self,
         same: Sequence[int],
         writes: Mapping[int, _Write],
         lines: Mapping[int, Rows],
         stacks: Sequence[Value],
-    ) -> _Kept:
+    ) -> _NewScan:
         """Return the carries and stacks that the new scan has."""
         outputs = self.body.outputs
         stacked = [i for i in range(self.carries, len(outputs)) if i not in lines]
@@ -261,15 +261,15 @@ class CountedSteps:
         needed = [outputs[i] for i in (*carried, *stacked) if i not in self.ends]
         live = live_nodes(self.body, [*needed, *stacks])
         carried = [i for i in carried if i not in self.ends or self.body.inputs[i].node in live]
-        return _Kept(carried, stacked, same, writes, lines)
+        return _NewScan(carried, stacked, same, writes, lines)
 
-    def _known(self, number: int, operands: Sequence[Tensor], kept: _Kept) -> Tensor:
+    def _known(self, number: int, operands: Sequence[Tensor], plan: _NewScan) -> Tensor:
         """Return a result that the new scan does not compute."""
-        if number in kept.same:
+        if number in plan.same:
             return operands[number].clone()
         if number < self.carries:
-            return front().constant(self.ends[number])
-        line, kind = kept.lines[number], self.types[number]
+            return front().local(front().constant(self.ends[number]))
+        line, kind = plan.lines[number], self.types[number]
         numbers = iota(shape=(self.length, *kind.shape), axis=0, dtype=int64) * line.stride + line.start
         return numbers.to(kind.dtype)
 

@@ -99,3 +99,18 @@ def test_a_gradient_of_tangents_needs_the_bound():
     for function in (folds, stops):
         slope = gc.grad(lambda x, function=function: gc.jvp(lambda x: function(x, a), (x,), (x,))[1].sum())
         np.testing.assert_allclose(gc.compile(slope)(x).numpy(), slope(x).numpy(), rtol=1e-10)
+
+
+def test_gradients_that_grow_by_constants_have_tangents():
+    def function(x, a):
+        u, v = gc.fori_loop(0, 4, lambda i, s: (s[0].sin() * x, s[1] + a), (x, a))  # whose derivative by a is 5
+        return u + v
+
+    def second(x, a):
+        return gc.jvp(gc.grad(function, (0, 1)), (x, a), (x, a))
+
+    x, a = f64(0.9), f64(0.4)
+    expected = second(x, a)
+    assert expected[0][1].item() == 5
+    for pair, eager in zip(gc.compile(second)(x, a), expected, strict=True):
+        np.testing.assert_allclose([t.item() for t in pair], [t.item() for t in eager], rtol=1e-12)

@@ -32,7 +32,7 @@ from graphc.tensors.creation import full
 from graphc.tensors.free_functions import cat, where
 from graphc.tensors.matching import Sides, matched_types, types_of
 from graphc.tensors.random.generator import own_step
-from graphc.tensors.structure import flatten, unflatten
+from graphc.tensors.structure import Structure, flatten, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 from graphc.tracing.tracer import Tracer
@@ -205,14 +205,9 @@ _NO_FAULT = -(1 << 63)
 def _unbounded(cond_fn: Any, body_fn: Any, init: Any, checkpoint: int | bool = False) -> Any:
     """Trace the loop as one node: as a scan where constants and counters decide the number of steps."""
     leaves, form = flatten(init)
-    test, more = sub_trace("while.test", lambda state: _evaluated(cond_fn, state), leaves, form)
+    test, more = _traced_test(cond_fn, leaves, form)
     if generator_states(test, "while_loop", _REMEDY):
         return _unbounded_draws(cond_fn, body_fn, init)
-    if not more:
-        raise ArgumentError(
-            "while_loop: the condition does not depend on the state, so that the loop would never end",
-            remedy="compare tensors of the state",
-        )
 
     def step(state: Any) -> Any:
         return _like(state, _stepped(body_fn, state))
@@ -244,6 +239,22 @@ def _unbounded(cond_fn: Any, body_fn: Any, init: Any, checkpoint: int | bool = F
     for entry, value in zip(drawn, outputs[len(leaves) :], strict=True):
         put_back(entry.tensor, value, recorded=False)
     return unflatten(form, outputs[: len(leaves)])
+
+
+def _traced_test(cond_fn: Any, leaves: list[Tensor], form: Structure) -> tuple[Tracer, list[Value]]:
+    """Trace the condition; return the tracer and the result. Raises ArgumentError for a condition that is True."""
+
+    def condition(state: Any) -> Tensor:
+        more = _evaluated(cond_fn, state)
+        return more if isinstance(more, Tensor) else front().scalar(bool(more), bool_)
+
+    test, more = sub_trace("while.test", condition, leaves, form)
+    if more[0].is_scalar_constant and more[0].node.attrs["value"]:
+        raise ArgumentError(
+            "while_loop: the condition is true for every state, so that the loop would never end",
+            remedy="compare tensors of the state",
+        )
+    return test, more
 
 
 def _count(

@@ -149,8 +149,20 @@ def test_wrong_calls():
             run(lambda: gc.while_loop(lambda s: s < 9, lambda s: s * 2, x))
     with pytest.raises(ArgumentError, match="holds no tensor"):
         gc.while_loop(lambda s: s < 9, lambda s: s + 1, 0)
-    with pytest.raises(ArgumentError, match="would never end"):
+    with pytest.raises(ArgumentError, match="true for every state, so that the loop would never end"):
         gc.compile(lambda x: gc.while_loop(lambda s: True, lambda s: s + 1, x))(x)
+    with pytest.raises(ShapeError, match=r"state: shape \[2\] before"):
+        gc.compile(lambda x: gc.while_loop(lambda s: False, lambda s: gc.cat([s, s]), x))(x)
+
+
+@pytest.mark.parametrize("condition", [False, np.bool_(False), 0])
+def test_a_condition_that_is_a_false_number_ends_the_loop_at_once(condition):
+    def function(x):
+        return gc.while_loop(lambda s: condition, lambda s: s + 1, x)
+
+    x = gc.tensor([1.0, 2.0])
+    for run in (function, gc.compile(function)):
+        assert run(x).tolist() == [1, 2]
 
 
 def test_the_gradient_of_a_branch_in_a_loop_does_not_touch_the_other_one():

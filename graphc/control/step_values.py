@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from graphc.base.dtypes import ALL, float32, float64
+from graphc.base.errors import IndexRangeError
 from graphc.ir.graph.graph import INPUT, Graph, Node, Value, has_sizes
 from graphc.ir.graph.interpret import Evaluator, live_nodes
 from graphc.ir.op import Trait
@@ -16,13 +17,18 @@ from graphc.ops.batching import batched_graph
 from graphc.ops.dispatch import GraphDispatcher
 from graphc.ops.movement.shape import broadcast_to, reshape, slice, transpose
 from graphc.ops.pointwise.elementwise import add, bit_and, cast, logical_and, sub
+from graphc.passes.base import held_graphs
+from graphc.passes.fold import is_exact
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import refresh
 from graphc.tracing.tracer import Tracer
 
 MOST_STEPS = 1 << 22
 """Steps up to which the values of loops are computed while they are traced."""
+_MOST_ELEMENTS = 4 * MOST_STEPS
+"""Elements of a value in all steps up to which it is computed while a loop is traced."""
 _FIRST_STEPS = 1 << 10
+"""Steps in which the end of a loop is searched first; then in twice as many, and so on."""
 _MOST_NODES = 200
 """Nodes up to which an outer value is computed while a loop is traced."""
 _COPIES = frozenset(f.op for f in (reshape, broadcast_to, transpose, slice, cast))
@@ -77,13 +83,18 @@ class _Constants:
                 return None
             operands.append(array)
         self.tracer.asked.add(node)
-        return node.op.evaluate(operands, node.attrs)[value.index]
+        try:
+            return node.op.evaluate(operands, node.attrs)[value.index]
+        except IndexRangeError:  # the check reports it in steps that read the element
+            return None
 
 
 def _is_plain(node: Node) -> bool:
-    """Check whether a node computes its results from its operands alone, of sizes that are known."""
-    graphs = any(isinstance(value, Graph) for value in node.attrs.values())
-    return node.op.has(Trait.PURE) and not node.op.has(Trait.RANDOM) and not graphs and not has_sizes(node)
+    """Check whether a node computes its results from its operands alone, of sizes that are known, and the same bits in
+    NumPy as in native code."""
+    if not node.op.has(Trait.PURE) or node.op.has(Trait.RANDOM) or held_graphs(node) or has_sizes(node):
+        return False
+    return not node.operands or is_exact(node)
 
 
 class StepValues:
@@ -177,15 +188,19 @@ def _compute(
     graph: Graph, value: Value, fixed: Mapping[Value, np.ndarray], rows: Mapping[Value, np.ndarray], count: int
 ) -> np.ndarray | None:
     """Return a value of a graph in each of ``count`` steps. Arguments are ``fixed`` or have ``rows`` for steps."""
-    inputs = _inputs_of(value, fixed.keys() | rows.keys())
-    if inputs is None or value.type.size * count > 4 * MOST_STEPS:
+    inputs = _inputs_of(value, fixed.keys() | rows.keys(), _MOST_ELEMENTS // count)
+    if inputs is None:
         return None
     batch = batched_graph(_restricted(graph, value, inputs), count, [v in rows for v in inputs])
-    return Evaluator().run(batch, [rows[v][:count] if v in rows else fixed[v] for v in inputs])[0]
+    try:
+        return Evaluator().run(batch, [rows[v][:count] if v in rows else fixed[v] for v in inputs])[0]
+    except IndexRangeError:  # the check reports it in steps that read the element
+        return None
 
 
-def _inputs_of(value: Value, known: Iterable[Value]) -> list[Value] | None:
-    """Return the arguments that a value depends on, None where one is not known or a node is not plain."""
+def _inputs_of(value: Value, known: Iterable[Value], size: int) -> list[Value] | None:
+    """Return the arguments that a value depends on, None where one is not known, or a node is not plain or has more
+    than ``size`` elements."""
     known, seen, stack = set(known), set[Value](), [value]
     while stack:
         present = stack.pop()
@@ -195,7 +210,7 @@ def _inputs_of(value: Value, known: Iterable[Value]) -> list[Value] | None:
         if present.node.op is INPUT:
             if present not in known:
                 return None
-        elif not _is_plain(present.node) or present.type.size > _FIRST_STEPS:
+        elif present.type.size > size or not _is_plain(present.node):
             return None
         stack += present.node.operands
     return [v for v in seen if v.node.op is INPUT]

@@ -39,6 +39,8 @@ def test_the_number_of_steps_is_known(test, step, first, count):
         (lambda i, x: x < 7, lambda i, x: (i + 1, x + 1), 0),
         (lambda i, x: i < 1000, lambda i, x: (i * 2, x * 2), 1),
         (lambda i, x: i < 1 << 40, lambda i, x: (i + 1, x * 2), 0),
+        (lambda t, x: t.sin() < 0.9, lambda t, x: (t + 0.1, x * 2), 0.0),  # native code may round sines differently
+        (lambda i, x: (gc.arange(999) + i < 70_000).any(), lambda i, x: (i + 1, x * 2), 0),  # too many numbers
     ],
 )
 def test_other_loops_stay_loops_without_a_bound(test, step, first):
@@ -83,3 +85,19 @@ def test_a_loop_without_steps_is_left_out(test):
     gc.manual_seed(1)
     (i, last), slope = gc.compile(lambda x: (function(x), gc.jvp(lambda x: function(x)[1], (x,), (x,))[1]))(x)
     assert (i.item(), last.item(), slope.item()) == (0, 1.5, 1.5) and gc.rand(2).tolist() == following
+
+
+def test_an_index_out_of_range_matters_only_in_steps():
+    table = gc.tensor([1, 2])
+
+    def function(x, last):
+        def step(s):
+            return s[0] + table.index_select(0, gc.tensor([4]) + 5).reshape(()), s[1] * 2
+
+        return gc.while_loop(lambda s: s[0] < last, step, (gc.tensor(0), x))[1]
+
+    x = gc.tensor(1.5)
+    for run in (function, gc.compile(function)):
+        assert run(x, 0).item() == 1.5
+        with pytest.raises(gc.errors.IndexRangeError, match="index 9"):
+            run(x, 1)

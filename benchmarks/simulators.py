@@ -7,9 +7,8 @@ and numba have no gradients. All contenders compute the same digits; differences
 
 from __future__ import annotations
 
-import os
+import importlib
 import sys
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -20,8 +19,8 @@ import numpy as np
 
 import graphc as gc
 from benchmarks.harness.results import Result
-from benchmarks.harness.sweep import Sweep, limited_torch
-from benchmarks.harness.timing import Call, Makers, find_library
+from benchmarks.harness.sweep import Sweep, limited_jax, limited_torch
+from benchmarks.harness.timing import Call, Makers, first_call
 from benchmarks.models.simulators import PROBLEMS, Problem
 from benchmarks.models.simulators_loops import LOOPS
 
@@ -46,12 +45,7 @@ def contender_of_graphc(case: Case) -> Call:
 
 
 def _jax(case: Case) -> Call:
-    os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-    jax = find_library("jax")  # reads the variable when it is loaded
-    if jax is None:
-        raise ImportError("jax is not installed")
-    jax.config.update("jax_enable_x64", True)
-    jax.config.update("jax_cpu_enable_async_dispatch", False)
+    jax = limited_jax()
     problem, gradient = case
     lib = functions(jax.numpy, jax.numpy.asarray, jax.lax.scan)
     parameters = [jax.numpy.asarray(x) for x in problem.parameters]
@@ -78,9 +72,7 @@ def _numpy(case: Case) -> Call:
 
 
 def _numba(name: str, case: Case) -> Call:
-    numba = find_library("numba")
-    if numba is None:
-        raise ImportError("numba is not installed")
+    numba = importlib.import_module("numba")
     loop, arrays = LOOPS[name]
     return partial(numba.njit(loop), *case[0].parameters, *arrays)
 
@@ -94,23 +86,13 @@ def _loop(stack: Callable[..., Any], step: Callable[..., Any], carry: Any, xs: A
 
 
 def _makers(case: Case, result: Result) -> Makers:
-    result.facts["numbers"] = case[0].numbers
-
-    def timed(name: str, make: Callable[[Case], Call]) -> Callable[[], Call]:
-        def prepare() -> Call:
-            start = time.perf_counter()
-            call = make(case)
-            call()
-            result.facts[f"{name} compile s"] = f"{time.perf_counter() - start:.2f}"
-            return call
-
-        return prepare
-
-    makers = {"graphc": timed("graphc", contender_of_graphc), "jax": timed("jax", _jax), "torch": lambda: _torch(case)}
-    if case[1]:
-        return makers
-    name = next(name for name, problem in PROBLEMS.items() if problem is case[0])
-    return {**makers, "numba": timed("numba", partial(_numba, name)), "numpy": lambda: _numpy(case)}
+    problem, gradient = case
+    result.facts["numbers"] = problem.numbers
+    name = next(name for name, p in PROBLEMS.items() if p is problem)
+    compiled = {"graphc": contender_of_graphc, "jax": _jax} | ({} if gradient else {"numba": partial(_numba, name)})
+    eager = {"torch": _torch} | ({} if gradient else {"numpy": _numpy})
+    makers = {name: first_call(result, name, partial(make, case)) for name, make in compiled.items()}
+    return {**makers, **{name: partial(make, case) for name, make in eager.items()}}
 
 
 def _summary(results: Sequence[Result]) -> list[str]:

@@ -9,9 +9,7 @@ their own, so they agree to about the tolerance.
 from __future__ import annotations
 
 import importlib
-import os
 import sys
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -21,8 +19,8 @@ import numpy as np
 
 import graphc as gc
 from benchmarks.harness.results import Result
-from benchmarks.harness.sweep import Sweep
-from benchmarks.harness.timing import Call, Makers, find_library
+from benchmarks.harness.sweep import Sweep, limited_jax
+from benchmarks.harness.timing import Call, Makers, find_library, first_call
 from graphc.base.records import dataclass
 
 Rate = Callable[[Any, Any], Sequence[Any]]
@@ -87,10 +85,7 @@ def _graphc(case: Case) -> Call:
 
 
 def _jax(case: Case) -> Call:
-    os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-    jax, diffrax = (importlib.import_module(name) for name in ("jax", "diffrax"))
-    jax.config.update("jax_enable_x64", True)
-    jax.config.update("jax_cpu_enable_async_dispatch", False)
+    jax, diffrax = limited_jax(), importlib.import_module("diffrax")
     system = case.system
     term = diffrax.ODETerm(lambda t, y, p: jax.numpy.stack(system.rate(y, p)))
     control = diffrax.PIDController(rtol=system.rtol, atol=system.atol)
@@ -118,17 +113,8 @@ def _scipy(case: Case) -> Call:
 
 
 def _makers(case: Case, result: Result) -> Makers:
-    def timed(name: str, make: Callable[[Case], Call]) -> Callable[[], Call]:
-        def prepare() -> Call:
-            start = time.perf_counter()
-            call = make(case)
-            call()
-            result.facts[f"{name} compile s"] = f"{time.perf_counter() - start:.2f}"
-            return call
-
-        return prepare
-
-    makers = {"graphc": timed("graphc", _graphc), "jax": timed("jax", _jax)}
+    compiled = {"graphc": _graphc, "jax": _jax}
+    makers = {name: first_call(result, name, partial(make, case)) for name, make in compiled.items()}
     return {**makers, "scipy": partial(_scipy, case)} if case.scipy and not case.gradient else makers
 
 

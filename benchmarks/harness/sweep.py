@@ -37,6 +37,16 @@ def limited_torch() -> ModuleType:
     return torch
 
 
+def limited_jax() -> ModuleType:
+    """Return jax with f64, limited to one thread, whose calls return when they are done; raises ImportError where it is
+    not installed."""
+    os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+    jax = importlib.import_module("jax")  # reads the variable when it is loaded
+    jax.config.update("jax_enable_x64", True)
+    jax.config.update("jax_cpu_enable_async_dispatch", False)
+    return jax
+
+
 def thread_count() -> int:
     """Return the number of threads to which ``restart`` has limited this process."""
     return int(os.environ.get(THREADS[0], "1"))

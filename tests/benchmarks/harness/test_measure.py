@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from benchmarks.harness import timing
 from benchmarks.harness.results import Result, arrays_of, difference, format_ms, format_results
-from benchmarks.harness.timing import alternate, measure, measure_calls
+from benchmarks.harness.timing import Call, alternate, first_call, measure, measure_calls
 
 Answers = dict[str, list[dict[str, object]]]
 
@@ -88,6 +89,21 @@ def test_what_fails_is_told():
     assert result.problems == {"torch": "ValueError: no such thing"}
     assert len(result.rounds_ms["graphc"]) == 2 and result.ratio is None
     assert "torch: ValueError: no such thing: x" in format_results([result], ["graphc", "torch"])
+
+
+def test_the_first_call_is_timed_with_the_preparation(monkeypatch: pytest.MonkeyPatch):
+    clock, result = [2.0], Result("x")
+
+    def wait() -> None:
+        clock[0] += 1.5
+
+    def make() -> Call:
+        wait()
+        return wait
+
+    monkeypatch.setattr(timing.time, "perf_counter", lambda: clock[0])
+    assert first_call(result, "a", make)() is wait
+    assert result.facts == {"a compile s": "3.00"}
 
 
 def test_the_table_has_facts_times_and_the_best_peer_in_bold():

@@ -14,10 +14,16 @@ import numpy as np
 from graphc.base.records import dataclass
 
 Functions = SimpleNamespace
-"""``sqrt sin cos exp log tanh where stack cat roll`` of arrays, ``array`` of a numpy array, ``scan`` and ``matrix`` of
-a library."""
+"""``sqrt sin cos exp log tanh stack roll`` of arrays, ``array`` of a numpy array, and ``scan`` of a library."""
 Array = Any
 Simulator = Callable[..., Array]
+
+TEMPERATURES = np.random.default_rng(0).standard_normal((64, 64))
+"""First state of ``heat``."""
+MEASUREMENTS = np.cumsum(np.random.default_rng(0).standard_normal(500)) * 0.1
+"""Positions that ``kalman`` filters."""
+MASSES = np.random.default_rng(0).standard_normal((2, 30))
+"""First places and speeds of ``oscillators``."""
 
 
 def _runge_kutta(rate: Callable[[Any], Any], state: Array, step: float) -> Array:
@@ -139,7 +145,7 @@ def heat(lib: Functions, diffusivity: Array) -> Array:
         around = lib.roll(carry, 1, 0) + lib.roll(carry, -1, 0) + lib.roll(carry, 1, 1) + lib.roll(carry, -1, 1)
         return carry + diffusivity * (around - 4 * carry), None
 
-    first = lib.array(np.random.default_rng(0).standard_normal((64, 64)))
+    first = lib.array(TEMPERATURES)
     return (lib.scan(step, first, None, 100)[0] ** 2).sum()
 
 
@@ -216,7 +222,7 @@ def kalman(lib: Functions, noise: Array) -> Array:
         covariance = covariance - gain[:, None] * column[None, :]
         return (mean + gain * error, covariance), lib.log(variance) + error * error / variance
 
-    seen = lib.array(np.cumsum(np.random.default_rng(0).standard_normal(500)) * 0.1)
+    seen = lib.array(MEASUREMENTS)
     return lib.scan(step, (lib.array(np.zeros(4)), spread), seen, None)[1].sum()
 
 
@@ -229,8 +235,7 @@ def oscillators(lib: Functions, springs: Array) -> Array:
         v = [speed + 0.01 * pull for speed, pull in zip(v, pulls, strict=True)]
         return ([place + 0.01 * speed for place, speed in zip(x, v, strict=True)], v), None
 
-    first = np.random.default_rng(0).standard_normal((2, 30))
-    state = tuple([lib.array(np.array(n)) for n in row] for row in first)
+    state = tuple([lib.array(np.array(n)) for n in row] for row in MASSES)
     places = lib.scan(step, state, None, 500)[0][0]
     return sum((x * x for x in places[1:]), places[0] * places[0])
 

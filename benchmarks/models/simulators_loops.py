@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.models.simulators import MASSES, MEASUREMENTS, TEMPERATURES
+
 Array = Any
 
 
@@ -242,9 +244,9 @@ LOOPS: dict[str, tuple[Callable[..., float], tuple[np.ndarray, ...]]] = {
     "neural ode": (neural_ode, ()),
     "policy": (policy_rollout, ()),
     "planets": (planets, ()),
-    "kalman": (kalman, (np.cumsum(np.random.default_rng(0).standard_normal(500)) * 0.1,)),
-    "60 leaves": (oscillators, (np.random.default_rng(0).standard_normal((2, 30)),)),
+    "kalman": (kalman, (MEASUREMENTS,)),
+    "60 leaves": (oscillators, (MASSES,)),
     "molecules": (molecules, ()),
-    "heat": (heat, (np.random.default_rng(0).standard_normal((64, 64)),)),
+    "heat": (heat, (TEMPERATURES,)),
 }
 """The loop of each problem, and the arrays that it takes after the parameters."""

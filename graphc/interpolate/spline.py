@@ -56,6 +56,10 @@ def interp(x: Any, points: Any, values: Any) -> Any:
         tensor([ 5., 40.])
     """
     _checked("interp", points, values, 2)
+    return _linear(x, points, values)
+
+
+def _linear(x: Any, points: Any, values: Any) -> Any:
     i = _interval(points, x)
     start, end = values[i], values[i + 1]
     inside = x.maximum(points[0]).minimum(points[-1])
@@ -81,9 +85,8 @@ def interp1d(x: Any, y: Any, kind: str = "linear") -> Callable[[Any], Any]:
     """
     if kind not in ("linear", "cubic"):
         raise ArgumentError(f"interp1d: there is no kind {kind!r}", remedy="pass linear or cubic")
-    if kind == "linear":
-        _checked("interp1d", x, y, 2)
-    function = CubicSpline(x, y) if kind == "cubic" else partial(interp, points=x, values=y)
+    _checked("interp1d", x, y, 2 if kind == "linear" else 4)
+    function = partial(_linear, points=x, values=y) if kind == "linear" else CubicSpline(x, y)
 
     def inside(positions: Any) -> Any:
         within = (positions >= x[0]) & (positions <= x[-1])

@@ -28,6 +28,9 @@ DAMPING = 1e-3
 """First damping of Levenberg-Marquardt, as a share of the diagonal of ``J^T J``."""
 ROUNDING = 1e-15
 """Relative rise of a sum of squares that counts as rounding."""
+LEAST_CURVATURE = 1e-10
+"""Product of a move and the change of the gradient, as a share of the square of the change, above which the pair
+improves the estimate of the Hessian matrix; L-BFGS-B has the same rule with the machine's precision."""
 
 
 def gauss_newton(
@@ -166,16 +169,16 @@ def _quasi_newton(name: str, f: Any, space: Vector, args: Any, memory: Any, sett
     """Minimize with an estimate of the inverse Hessian matrix: pairs of moves and changes of the gradient, or the
     matrix itself. It is 0 before the first step."""
     tol, max_steps, full_output = settings
-    direction, updated = (_direction, _with_pair) if len(memory) > 1 else (_dense_direction, _dense_update)
+    direction_of, updated = (_direction, _with_pair) if len(memory) > 1 else (_dense_direction, _dense_update)
 
     def value(v: Any) -> Any:
         return f(space.nested(v), *args).reshape(())
 
     def step(state: Any) -> Any:
         v, y, g, memory, count, _ = state
-        way = direction(g, memory)
-        end = wolfe_point(value_and_grad(value), v, y, g, way)
-        move = end.size * way
+        direction = direction_of(g, memory)
+        end = wolfe_point(value_and_grad(value), v, y, g, direction)
+        move = end.size * direction
         return v + move, end.value, end.gradient, updated(memory, move, end.gradient - g), count + 1, end.size > 0
 
     with constants():
@@ -221,7 +224,8 @@ def _with_pair(pairs: tuple[Any, Any], move: Any, change: Any) -> tuple[Any, Any
 
 
 def _curves(move: Any, change: Any) -> Any:
-    return (move * change).sum() > 1e-10 * change.square().sum()
+    """Return whether the function curves upwards along a move that changes the gradient so."""
+    return (move * change).sum() > LEAST_CURVATURE * change.square().sum()
 
 
 def _dense_direction(g: Any, memory: tuple[Any]) -> Any:

@@ -138,5 +138,8 @@ def test_a_function_of_positions_refuses_those_outside():
         np.testing.assert_allclose(slope.numpy(), [0, 1, 0, 0, 0, 0], atol=1e-12)
     with pytest.raises(ArgumentError, match="no kind 'quadratic'"):
         interp1d(POINTS, VALUES, "quadratic")
-    with pytest.raises(ShapeError, match="interp1d: 1 points"):
-        interp1d(POINTS[:1], VALUES[:1])
+    for kind, count in (("linear", 1), ("cubic", 3)):
+        with pytest.raises(ShapeError, match=f"interp1d: {count} points"):
+            interp1d(POINTS[:count], VALUES[:count], kind)
+    with pytest.raises(ConditionError, match="interp1d: the points must rise strictly"):
+        interp1d(POINTS.flip(0), VALUES)

@@ -115,7 +115,7 @@ def _scipy(case: Case) -> Call:
 def _makers(case: Case, result: Result) -> Makers:
     compiled = {"graphc": _graphc, "jax": _jax}
     makers = {name: first_call(result, name, partial(make, case)) for name, make in compiled.items()}
-    return {**makers, "scipy": partial(_scipy, case)} if case.scipy and not case.gradient else makers
+    return {**makers, "scipy": partial(_scipy, case)} if case.scipy else makers
 
 
 _LORENZ = System(lorenz, (1.0, 1.0, 1.0), (10.0, 28.0, 8 / 3), 2.0, 1e-8, 1e-8)

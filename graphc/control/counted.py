@@ -1,4 +1,7 @@
-"""Steps that read and write one slice of a tensor each, by a counter: they take and return slices instead."""
+"""Steps that read and write one slice of a tensor each, by a counter: they take and return slices instead.
+
+The trace does it, not a pass: derivatives would keep the whole tensor of each step, or add to it.
+"""
 
 from __future__ import annotations
 

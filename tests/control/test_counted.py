@@ -106,7 +106,7 @@ def test_an_index_out_of_range_is_an_error_as_before():
     def function(x):
         return gc.fori_loop(0, 6, lambda i, s: s + x[i], x[0] * 0)
 
-    with pytest.raises(gc.errors.GraphcError, match="out of range"):
+    with pytest.raises(gc.errors.IndexRangeError, match="index 5"):
         gc.compile(function)(gc.ones(5, 3))
 
 

@@ -55,16 +55,17 @@ class Tokenizer:
 
     def stream(self, tokens: Iterable[int]) -> Iterator[str]:
         """Yield the text that each token adds. Where a token ends inside of a character, later ones complete it."""
-        past: list[int] = []
-        text = printed = ""
+        before: list[int] = []  # the tokens of the last text, before which a decoder may leave out a space
+        new: list[int] = []
+        printed = added = ""
         for token in tokens:
-            past.append(token)
-            text = self.decode(past)
-            if not text.endswith(_CUT):
-                yield text[len(printed) :]
-                printed = text
-        if text != printed:
-            yield text[len(printed) :]
+            new.append(token)
+            added = self.decode([*before, *new])[len(printed) :]
+            if not added.endswith(_CUT):
+                yield added
+                before, new, printed, added = new, [], self.decode(new), ""
+        if added:
+            yield added
 
 
 def load_tokenizer(path: str | os.PathLike[str]) -> Tokenizer:

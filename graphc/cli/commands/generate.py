@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 
-from graphc.cli import console
+from graphc.cli import arguments, console
 from graphc.cli.fields import Field
 from graphc.llm.generation import Generator
 from graphc.llm.loading import load
@@ -30,17 +30,19 @@ JSON = (
 def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a GGUF file, or a folder with config.json and safetensors files")
     parser.add_argument("prompt", nargs="?", metavar="TEXT", help="beginning of the text; needs the package tokenizers")
-    parser.add_argument("--ids", nargs="+", type=int, metavar="ID", help="beginning as tokens; prints tokens")
-    parser.add_argument("--tokens", type=int, default=100, metavar="N", help="most tokens to generate (default: 100)")
+    parser.add_argument(
+        "--ids", nargs="+", type=arguments.natural, metavar="ID", help="beginning as tokens; prints tokens"
+    )
+    parser.add_argument(
+        "--tokens", type=arguments.count, default=100, metavar="N", help="most tokens to generate (default: 100)"
+    )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     if (options.prompt is None) == (options.ids is None):
-        raise console.UsageError("graphc generate needs a text or --ids, and not both")
-    if options.tokens < 1:
-        raise console.UsageError(f"--tokens {options.tokens} is below 1")
+        raise console.UsageError("graphc generate needs a text or --ids, and not both", remedy="leave one of them out")
     tokenizer = None if options.ids is not None else load_tokenizer(options.file)
     ids: list[int] = (options.ids or []) if tokenizer is None else tokenizer.encode(str(options.prompt))
     decoder = load(options.file, places=len(ids) + options.tokens)

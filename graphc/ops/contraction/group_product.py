@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
+
 import numpy as np
 
 from graphc.base.dtypes import float32, float64, int8, int32
@@ -29,21 +32,31 @@ def _infer(a: TensorType, codes: TensorType, scale: TensorType) -> TensorType:
     return TensorType(float32, (*a.shape[:-1], columns))
 
 
-def _reference(a: np.ndarray, codes: np.ndarray, scale: np.ndarray) -> np.ndarray:
+def product_of_groups(a: np.ndarray, codes: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Return the products f32[..., N] of rows [..., K] with codes [K, N] times scales [G, N]."""
     return np.matmul(a, codes.astype(np.float32) * np.repeat(scale, len(codes) // len(scale), axis=0))
 
 
-def _lower(c: LowerContext, index: tuple[Index, ...], a: OperandRef, codes: OperandRef, scale: OperandRef) -> Scalar:
-    nest, column, size = c.nest, index[-1], codes.shape[0] // scale.shape[0]
+def sum_of_groups(
+    c: LowerContext, scale: OperandRef, column: Index, sizes: Sequence[int], product: Callable[..., Scalar]
+) -> Scalar:
+    """Emit the sum of groups: each the sum of ``product(group, *indices)`` over ``sizes``, times the group's scale."""
+    nest = c.nest
 
     def group(g: Index) -> Scalar:
-        def product(i: Index) -> Scalar:
-            element = c.load(a, (*index[:-1], g * size + i))
-            return element * c.load(codes, (g * size + i, column)).cast(float32)
-
-        return nest.reduce("add", 0, float32, [size], product) * c.load(scale, (g, column))
+        return nest.reduce("add", 0, float32, sizes, partial(product, g)) * c.load(scale, (g, column))
 
     return nest.reduce("add", 0, float32, [scale.shape[0]], group)
+
+
+def _lower(c: LowerContext, index: tuple[Index, ...], a: OperandRef, codes: OperandRef, scale: OperandRef) -> Scalar:
+    column, size = index[-1], codes.shape[0] // scale.shape[0]
+
+    def product(g: Index, i: Index) -> Scalar:
+        element = c.load(a, (*index[:-1], g * size + i))
+        return element * c.load(codes, (g * size + i, column)).cast(float32)
+
+    return sum_of_groups(c, scale, column, [size], product)
 
 
 def _samples() -> list[Sample]:
@@ -68,7 +81,7 @@ group_matmul = define(
     "group's scale.",
     "a codes scale",
     _infer,
-    reference=_reference,
+    reference=product_of_groups,
     lower=_lower,
     traits=Trait.PURE | Trait.CONTRACTION,
     multiply_adds=matmul_multiply_adds,

@@ -14,6 +14,7 @@ from graphc.ir.kernel.nest import Scalar
 from graphc.ir.op import ErrorSample, Sample, Trait
 from graphc.ir.types import TensorType
 from graphc.ops.contraction.byte_product import quad_multiply_adds
+from graphc.ops.contraction.group_product import product_of_groups, sum_of_groups
 from graphc.ops.contraction.matrix_product import matmul_multiply_adds
 from graphc.ops.define import define
 from graphc.ops.samples import plain
@@ -87,21 +88,18 @@ def _infer(a: TensorType, words: TensorType, scale: TensorType) -> TensorType:
 
 
 def _reference(a: np.ndarray, words: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    return np.matmul(a, steps_of(words).astype(np.float32) * np.repeat(scale, GROUP, axis=0))
+    return product_of_groups(a, steps_of(words), scale)
 
 
 def _lower(c: LowerContext, index: tuple[Index, ...], a: OperandRef, words: OperandRef, scale: OperandRef) -> Scalar:
     nest, column = c.nest, index[-1]
 
-    def group(g: Index) -> Scalar:
-        def product(q: Index, i: Index) -> Scalar:
-            element = c.load(a, (*index[:-1], g * GROUP + q * NIBBLES + i))
-            lowered = nest.op("shr_unsigned", c.load(words, (g * _WORDS + q, column)), nest.index(i * 4, int32))
-            return element * nest.op("nibble", lowered)
+    def product(g: Index, q: Index, i: Index) -> Scalar:
+        element = c.load(a, (*index[:-1], g * GROUP + q * NIBBLES + i))
+        lowered = nest.op("shr_unsigned", c.load(words, (g * _WORDS + q, column)), nest.index(i * 4, int32))
+        return element * nest.op("nibble", lowered)
 
-        return nest.reduce("add", 0, float32, [_WORDS, NIBBLES], product) * c.load(scale, (g, column))
-
-    return nest.reduce("add", 0, float32, [scale.shape[0]], group)
+    return sum_of_groups(c, scale, column, [_WORDS, NIBBLES], product)
 
 
 def _random_words(*dims: int) -> np.ndarray:

@@ -18,12 +18,22 @@ Functions = SimpleNamespace
 Array = Any
 Simulator = Callable[..., Array]
 
-TEMPERATURES = np.random.default_rng(0).standard_normal((64, 64))
-"""First state of ``heat``."""
-MEASUREMENTS = np.cumsum(np.random.default_rng(0).standard_normal(500)) * 0.1
-"""Positions that ``kalman`` filters."""
-MASSES = np.random.default_rng(0).standard_normal((2, 30))
-"""First places and speeds of ``oscillators``."""
+# NOTE: functions, because a call of compiled code compares global arrays with those of the trace.
+
+
+def temperatures() -> np.ndarray:
+    """Return the first state of ``heat``."""
+    return np.random.default_rng(0).standard_normal((64, 64))
+
+
+def measurements() -> np.ndarray:
+    """Return the positions that ``kalman`` filters."""
+    return np.cumsum(np.random.default_rng(0).standard_normal(500)) * 0.1
+
+
+def masses() -> np.ndarray:
+    """Return the first places and speeds of ``oscillators``."""
+    return np.random.default_rng(0).standard_normal((2, 30))
 
 
 def _runge_kutta(rate: Callable[[Any], Any], state: Array, step: float) -> Array:
@@ -145,7 +155,7 @@ def heat(lib: Functions, diffusivity: Array) -> Array:
         around = lib.roll(carry, 1, 0) + lib.roll(carry, -1, 0) + lib.roll(carry, 1, 1) + lib.roll(carry, -1, 1)
         return carry + diffusivity * (around - 4 * carry), None
 
-    first = lib.array(TEMPERATURES)
+    first = lib.array(temperatures())
     return (lib.scan(step, first, None, 100)[0] ** 2).sum()
 
 
@@ -222,7 +232,7 @@ def kalman(lib: Functions, noise: Array) -> Array:
         covariance = covariance - gain[:, None] * column[None, :]
         return (mean + gain * error, covariance), lib.log(variance) + error * error / variance
 
-    seen = lib.array(MEASUREMENTS)
+    seen = lib.array(measurements())
     return lib.scan(step, (lib.array(np.zeros(4)), spread), seen, None)[1].sum()
 
 
@@ -235,7 +245,7 @@ def oscillators(lib: Functions, springs: Array) -> Array:
         v = [speed + 0.01 * pull for speed, pull in zip(v, pulls, strict=True)]
         return ([place + 0.01 * speed for place, speed in zip(x, v, strict=True)], v), None
 
-    state = tuple([lib.array(np.array(n)) for n in row] for row in MASSES)
+    state = tuple([lib.array(np.array(n)) for n in row] for row in masses())
     places = lib.scan(step, state, None, 500)[0][0]
     return sum((x * x for x in places[1:]), places[0] * places[0])
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.models.simulators import MASSES, MEASUREMENTS, TEMPERATURES
+from benchmarks.models.simulators import masses, measurements, temperatures
 
 Array = Any
 
@@ -244,9 +244,9 @@ LOOPS: dict[str, tuple[Callable[..., float], tuple[np.ndarray, ...]]] = {
     "neural ode": (neural_ode, ()),
     "policy": (policy_rollout, ()),
     "planets": (planets, ()),
-    "kalman": (kalman, (MEASUREMENTS,)),
-    "60 leaves": (oscillators, (MASSES,)),
+    "kalman": (kalman, (measurements(),)),
+    "60 leaves": (oscillators, (masses(),)),
     "molecules": (molecules, ()),
-    "heat": (heat, (TEMPERATURES,)),
+    "heat": (heat, (temperatures(),)),
 }
 """The loop of each problem, and the arrays that it takes after the parameters."""

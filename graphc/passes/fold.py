@@ -91,5 +91,7 @@ def is_exact(node: Node) -> bool:
         return True
     if node.op.lower is None or not node.op.has(Trait.ELEMENTWISE):
         return False
+    if any(v.dtype.kind == "c" for v in (*node.operands, *node.results)):
+        return False  # compiled as products of parts, which round otherwise
     body = recorded(node, domain_axes(node.results[0].shape)).nest.body()
     return not any(SCALAR_OPS[s.op].transcendental for s, _ in walk(body) if isinstance(s, Let))

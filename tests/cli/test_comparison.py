@@ -130,7 +130,14 @@ def test_run_expect(
     pair: tuple[np.ndarray, np.ndarray], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, graphc: Graphc
 ):
     spec = TensorSpec("y", layout_of(pair[0].dtype).name, pair[0].shape)
-    model = SimpleNamespace(name="net", texts=None, inputs=(), outputs=(spec,), run=lambda values: [pair[0]])
+    model = SimpleNamespace(
+        name="net",
+        texts=None,
+        inputs=(),
+        outputs=(spec,),
+        spec=SimpleNamespace(dims=()),
+        run=lambda values: [pair[0]],
+    )
     monkeypatch.setattr(run, "load_model", lambda *args: model)
     np.save(tmp_path / "y.npy", numbers(pair[1]))
     path = tmp_path / "out.npy"

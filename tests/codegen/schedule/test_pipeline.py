@@ -115,8 +115,9 @@ def test_programs_are_printed_after_passes(monkeypatch: pytest.MonkeyPatch, caps
     monkeypatch.setenv("GRAPHC_PRINT_AFTER", "tile-and-fuse,memory-plan")
     schedule(lowered(graph_of(LINEAR)), Context(Forms(WIDE)))
     printed = capsys.readouterr().err
-    assert "// after pass 2, tile-and-fuse\nprogram @linear" in printed
-    assert "// after pass 8, memory-plan\nprogram @linear arena " in printed
+    position = {step.name: number for number, step in enumerate(PIPELINE, 1)}
+    assert f"// after pass {position['tile-and-fuse']}, tile-and-fuse\nprogram @linear" in printed
+    assert f"// after pass {position['memory-plan']}, memory-plan\nprogram @linear arena " in printed
 
 
 @dataclass(frozen=True)

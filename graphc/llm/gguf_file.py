@@ -31,6 +31,8 @@ _SCALARS = {
 }
 """Types of metadata with one number."""
 _STRING, _ARRAY = 8, 9
+_LENGTH = struct.Struct("<Q")
+"""Length of a string, before its bytes."""
 _MAX_RANK = 4
 _ALIGNMENT, _MAX_ALIGNMENT = 32, 1 << 16
 """Bytes: default of ``general.alignment``, and the largest value that is read."""
@@ -102,9 +104,25 @@ class _Cursor:
         kind, count = self.number("I", what), self.number("Q", what)
         if kind != _STRING:
             return self._numbers(kind, count, what)
-        if count * 8 > len(self.data) - self.position:
+        if count * _LENGTH.size > len(self.data) - self.position:
             raise self.error(f"the file ends inside {what}: it has {count} strings")
-        return [self.string(what) for _ in range(count)]
+        return self._strings(count, what)
+
+    def _strings(self, count: int, what: str) -> list[str]:
+        """Return the next strings. Vocabularies have tens of thousands, so the loop reads the file without calls."""
+        buffer, end, total = self.data.data, self.position, len(self.data)
+        strings = []
+        for _ in range(count):
+            start = end + _LENGTH.size
+            end = start + _LENGTH.unpack_from(buffer, end)[0] if start <= total else start
+            if end > total:
+                raise self.error(f"the file ends inside {what}: it has {count} strings")
+            try:
+                strings.append(str(buffer[start:end], "utf-8"))
+            except UnicodeDecodeError:
+                raise self.error(f"{what} is not UTF-8") from None
+        self.position = end
+        return strings
 
     def _numbers(self, kind: int, count: int, what: str) -> np.ndarray:
         dtype = _SCALARS.get(kind)

@@ -55,9 +55,9 @@ def store_nibbles(array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def words_of(codes: np.ndarray) -> np.ndarray:
     """Pack codes from -8 to 7, integers[..., N] of 8*R rows, into words i32[R, N]."""
-    nibbles = (codes & 15).astype(np.uint32).reshape(-1, NIBBLES, codes.shape[-1])
-    shifts = np.arange(0, 4 * NIBBLES, 4, dtype=np.uint32)[:, None]
-    return np.bitwise_or.reduce(nibbles << shifts, axis=1).view(np.int32)
+    rows = np.ascontiguousarray(codes.reshape(-1, codes.shape[-1]).T).astype(np.uint8)
+    pairs = rows[:, 1::2] << 4 | rows[:, ::2] & 15
+    return np.ascontiguousarray(pairs.view("<i4").T)
 
 
 def steps_of(words: np.ndarray) -> np.ndarray:

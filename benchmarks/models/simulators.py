@@ -31,9 +31,9 @@ def measurements() -> np.ndarray:
     return np.cumsum(np.random.default_rng(0).standard_normal(500)) * 0.1
 
 
-def masses() -> np.ndarray:
-    """Return the first places and speeds of ``oscillators``."""
-    return np.random.default_rng(0).standard_normal((2, 30))
+def masses(count: int) -> np.ndarray:
+    """Return the first positions and speeds of ``oscillators``."""
+    return np.random.default_rng(0).standard_normal((2, count))
 
 
 def _runge_kutta(rate: Callable[[Any], Any], state: Array, step: float) -> Array:
@@ -237,15 +237,16 @@ def kalman(lib: Functions, noise: Array) -> Array:
 
 
 def oscillators(lib: Functions, springs: Array) -> Array:
-    """Squared places of 30 coupled masses after 500 steps, each place and speed a leaf of the state."""
+    """Sum of squared positions of coupled masses after 500 steps, each position and speed a leaf of the state."""
+    count = len(springs)
 
     def step(carry: Any, _: Any) -> Any:
         x, v = carry
-        pulls = [springs[i] * (x[i - 1] - 2 * x[i] + x[(i + 1) % 30]) - lib.sin(x[i]) for i in range(30)]
+        pulls = [springs[i] * (x[i - 1] - 2 * x[i] + x[(i + 1) % count]) - lib.sin(x[i]) for i in range(count)]
         v = [speed + 0.01 * pull for speed, pull in zip(v, pulls, strict=True)]
         return ([place + 0.01 * speed for place, speed in zip(x, v, strict=True)], v), None
 
-    state = tuple([lib.array(np.array(n)) for n in row] for row in masses())
+    state = tuple([lib.array(np.array(n)) for n in row] for row in masses(count))
     places = lib.scan(step, state, None, 500)[0][0]
     return sum((x * x for x in places[1:]), places[0] * places[0])
 
@@ -283,6 +284,7 @@ PROBLEMS = {
     "planets": Problem(planets, tuple(np.random.default_rng(2).standard_normal((2, 8, 3))), 48),
     "kalman": Problem(kalman, (np.array([0.1, 0.5]),), 20),
     "60 leaves": Problem(oscillators, (np.linspace(0.5, 2, 30),), 60),
+    "200 leaves": Problem(oscillators, (np.linspace(0.5, 2, 100),), 200),
     "molecules": Problem(molecules, (_lattice(),), 384),
     "heat": Problem(heat, (np.random.default_rng(3).uniform(0.05, 0.2, (64, 64)),), 4096),
 }

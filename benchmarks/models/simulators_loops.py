@@ -245,7 +245,8 @@ LOOPS: dict[str, tuple[Callable[..., float], tuple[np.ndarray, ...]]] = {
     "policy": (policy_rollout, ()),
     "planets": (planets, ()),
     "kalman": (kalman, (measurements(),)),
-    "60 leaves": (oscillators, (masses(),)),
+    "60 leaves": (oscillators, (masses(30),)),
+    "200 leaves": (oscillators, (masses(100),)),
     "molecules": (molecules, ()),
     "heat": (heat, (temperatures(),)),
 }

@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     gc.set_num_threads(options.threads)
     decoder = gc.llm.load(options.file, places=options.prompt + options.tokens)
-    contenders: dict[str, Generate] = {"graphc": gc.llm.Generator(decoder).greedy}
+    contenders: dict[str, Generate] = {"graphc": _afresh(gc.llm.Generator(decoder))}
     if (peer := find_library("llama_cpp")) is not None:
         contenders["llama.cpp"] = _llama_cpp(peer, options)
     prompt = np.random.default_rng(0).integers(0, decoder.config.vocabulary, options.prompt).tolist()
@@ -65,6 +65,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     for text, count in equal.items():
         print(f"{count} of {options.tokens} tokens are equal after {text!r}")
     return 0
+
+
+def _afresh(generator: gc.llm.Generator) -> Generate:
+    def generate(prompt: Sequence[int], count: int) -> Iterator[int]:
+        generator.reset()
+        return generator.greedy(prompt, count)
+
+    return generate
 
 
 def _llama_cpp(peer: Any, options: argparse.Namespace) -> Generate:

@@ -1,24 +1,32 @@
-"""Greedy generation: a compiled program reads the prompt in blocks, another one computes a token per call."""
+"""Generation of tokens: a compiled program reads the prompt in blocks, another one computes a token per call."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
+from graphc.base.dtypes import int64
 from graphc.base.errors import ArgumentError
 from graphc.base.sizes.named_dims import Dim
 from graphc.calls.function import compile
 from graphc.llm.decoder import BLOCK, Decoder
+from graphc.llm.sampling import Sampling, choose
 from graphc.tape.grad_mode import no_grad
-from graphc.tensors.creation import tensor
+from graphc.tensors.creation import tensor, zeros
 from graphc.tensors.tensor import Tensor
 
 __all__ = ["Generator"]
 
+_GREEDY = Sampling()
+
 
 class Generator:
-    """Generates the most likely tokens after prompts. Programs are compiled on their first call.
+    """Generates tokens after prompts. Programs are compiled on their first call.
+
+    The caches keep what they hold: a prompt that begins as the text before reads only the tokens after the common
+    beginning. A write to the caches by others, such as ``Decoder.step``, makes the next prompt start afresh.
 
     Example:
         >>> import graphc as gc
@@ -30,20 +38,34 @@ class Generator:
     def __init__(self, decoder: Decoder):
         self.decoder = decoder
         places = decoder.places
+        self._history = history = zeros(1, places, dtype=int64)
+        self._held: list[int] = []
+        """Tokens whose keys and values the caches hold."""
+        self._version = self._cache_version()
 
-        def likeliest(tokens: Tensor, position: int) -> Tensor:
-            return decoder.step(tokens, position).argmax(-1, keepdim=True)
+        def step(tokens: Tensor, position: int, draws: bool, settings: Tensor, random: Tensor) -> Tensor:
+            end = position + tokens.shape[1]
+            history[:, position:end] = tokens
+            return choose(decoder.step(tokens, position), history[:, :end], draws, settings, random)
 
         count, start = Dim("count", 1, BLOCK), Dim("position", 0, places - BLOCK)
-        self._read = compile(likeliest, dims={"tokens": (None, count), "position": start})
-        self._next = compile(likeliest, dims={"position": Dim("position", 0, places - 1, hint=places // 4)})
+        self._read = compile(step, dims={"tokens": (None, count), "position": start})
+        self._next = compile(step, dims={"position": Dim("position", 0, places - 1, hint=places // 4)})
+
+    def _cache_version(self) -> int:
+        return self.decoder.layers[0].self_attn.keys._version
 
     def greedy(self, prompt: Sequence[int], count: int, stops: Collection[int] = ()) -> Iterator[int]:
-        """Yield up to ``count`` tokens, each the most likely one after those before it; one of ``stops`` ends them and
-        is not yielded.
+        """Yield up to ``count`` tokens, each the most likely one after those before it; see ``generate``."""
+        return self.generate(prompt, count, stops)
+
+    def generate(
+        self, prompt: Sequence[int], count: int, stops: Collection[int] = (), sampling: Sampling = _GREEDY
+    ) -> Iterator[int]:
+        """Yield up to ``count`` tokens after a prompt; one of ``stops`` ends them and is not yielded.
 
         Raises ArgumentError for an empty prompt, tokens outside of the vocabulary, and more tokens than the caches
-        hold.
+        hold; from the iterator, when another text has used the caches since its last token.
         """
         tokens = np.asarray(prompt, np.int64).reshape(1, -1)
         vocabulary, places = self.decoder.config.vocabulary, self.decoder.places
@@ -54,18 +76,52 @@ class Generator:
                 f"{tokens.size} tokens of the prompt and {count} new ones exceed the {places} places of the caches",
                 remedy=f"load the model with places={tokens.size + count}",
             )
-        return self._generate(tokens, count, stops)
+        return self._generate(tokens, count, stops, sampling)
 
-    def _generate(self, prompt: np.ndarray, count: int, stops: Collection[int]) -> Iterator[int]:
-        with no_grad():
-            token = tensor(prompt)
-            for position in range(0, prompt.size, BLOCK):
-                token = self._read(tensor(prompt[:, position : position + BLOCK].copy()), position)
+    def reset(self) -> None:
+        """Forget the text in the caches: the next prompt is read from its first token on."""
+        self._held = []
+
+    def held(self) -> list[int]:
+        """Return the tokens whose keys and values the caches hold."""
+        return [*self._held] if self._version == self._cache_version() else []
+
+    def _generate(self, prompt: np.ndarray, count: int, stops: Collection[int], sampling: Sampling) -> Iterator[int]:
+        settings = sampling.settings()
+        token, held = self._read_prompt(prompt[0].tolist(), settings, sampling)
         for position in range(prompt.size, prompt.size + count):
             number = int(token)
             if number in stops:
                 return
             yield number
             if position + 1 < prompt.size + count:
-                with no_grad():
-                    token = self._next(token, position)
+                if held is not self._held or self._version != self._cache_version():
+                    raise ArgumentError(
+                        "the caches hold another text now", remedy="finish one text before the next, or load two models"
+                    )
+                token = self._call(self._next, token, position, settings, sampling)
+                held.append(number)
+
+    def _read_prompt(self, tokens: list[int], settings: Tensor, sampling: Sampling) -> tuple[Tensor, list[int]]:
+        """Read the tokens after the common beginning with the caches' text; return the first new token, and the list of
+        held tokens."""
+        before, token = self.held(), tensor([[0]])
+        same = next((i for i, (a, b) in enumerate(zip(before, tokens, strict=False)) if a != b), len(before))
+        first = min(same, len(tokens) - 1)
+        self._held = held = tokens[:first]
+        while first < len(tokens):
+            # A block that would reach over the end of the caches begins with tokens that they hold already.
+            position = min(first, self.decoder.places - BLOCK)
+            del held[position:]
+            block = tokens[position : position + BLOCK]
+            token = self._call(self._read, tensor(np.array([block], np.int64)), position, settings, sampling)
+            held += block
+            first = len(held)
+        return token, held
+
+    def _call(self, program: Any, tokens: Tensor, position: int, settings: Tensor, sampling: Sampling) -> Tensor:
+        random, draws = sampling.random_state(position + tokens.shape[1]), sampling.temperature > 0
+        with no_grad():
+            token = program(tokens, position, draws, settings, random)
+        self._version = self._cache_version()
+        return token

@@ -68,6 +68,35 @@ class Tokenizer:
             yield added
 
 
+def until(texts: Iterable[str], stops: Sequence[str]) -> Iterator[str]:
+    """Yield the pieces of a text before the first of ``stops`` in it, which may begin in one piece and end in another.
+
+    The end of a piece that may begin a stop is yielded with a later piece.
+
+    Example:
+        >>> from graphc.llm.tokenizer import until
+        >>> list(until(["one\\nU", "s", "er: two"], ["\\nUser:"]))
+        ['one']
+    """
+    held = ""
+    for text in texts:
+        held += text
+        ends = [held.find(stop) for stop in stops if stop in held]
+        cut = min(ends) if ends else len(held) - max((_overlap(held, stop) for stop in stops), default=0)
+        if cut:
+            yield held[:cut]
+        if ends:
+            return
+        held = held[cut:]
+    if held:
+        yield held
+
+
+def _overlap(text: str, stop: str) -> int:
+    """Return how many characters at the end of a text begin ``stop``."""
+    return next((n for n in range(min(len(stop), len(text)), 0, -1) if text.endswith(stop[:n])), 0)
+
+
 def load_tokenizer(path: str | os.PathLike[str]) -> Tokenizer:
     """Return the tokenizer of a model that ``load`` reads: byte-level BPE of a GGUF file, or ``tokenizer.json``.
 

@@ -1,4 +1,4 @@
-"""Greedy generation by compiled programs equals eager logits of the whole text."""
+"""Generation by compiled programs: greedy tokens equal eager logits of the whole text; seeds; the caches' contents."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ def eager(model: llm.Decoder, prompt: list[int], count: int) -> list[int]:
 def test_tokens_are_the_most_likely_ones(model: llm.Decoder, generator: llm.Generator, length: int):
     expected = eager(model, PROMPT[:length], 5)
     assert list(generator.greedy(PROMPT[:length], 5)) == expected
+    generator.reset()
     assert list(generator.greedy(PROMPT[:length], 5)) == expected, "a call leaves nothing that another one reads"
 
 
@@ -53,3 +54,48 @@ def test_prompts_that_do_not_fit(generator: llm.Generator):
     ):
         with pytest.raises(ArgumentError, match=message):
             generator.greedy(prompt, count)
+
+
+def drawn(generator: llm.Generator, seed: int) -> list[int]:
+    generator.reset()
+    return list(generator.generate(PROMPT[:7], 20, sampling=llm.Sampling(temperature=1.0, seed=seed)))
+
+
+def test_a_seed_decides_the_text(generator: llm.Generator):
+    first = drawn(generator, 1)
+    assert drawn(generator, 1) == first != drawn(generator, 2)
+
+
+def test_a_prompt_reads_the_tokens_after_the_common_beginning(model: llm.Decoder, generator: llm.Generator):
+    generator.reset()
+    first = list(generator.greedy(PROMPT[:20], 4))
+    assert generator.held() == PROMPT[:20] + first[:3]
+    for prompt in ([*PROMPT[:20], *first, 5, 6], PROMPT[:20], [*PROMPT[:10], 9], PROMPT, [*PROMPT, *PROMPT[:50]]):
+        assert list(generator.greedy(prompt, 3)) == eager(model, prompt, 3)
+
+
+def test_only_new_tokens_are_read(generator: llm.Generator, monkeypatch: pytest.MonkeyPatch):
+    counts, read = [], generator._read
+
+    def counted(tokens: gc.Tensor, *rest: object) -> gc.Tensor:
+        counts.append(tokens.shape[1])
+        return read(tokens, *rest)
+
+    monkeypatch.setattr(generator, "_read", counted)
+    generator.reset()
+    for prompt in (PROMPT[:30], [*PROMPT[:30], 1, 2], PROMPT[:30], [*PROMPT[:5], *PROMPT[:50]]):
+        list(generator.greedy(prompt, 1))
+    assert counts == [30, 2, 1, 50]
+
+
+def test_writes_to_the_caches_by_others_are_noticed(model: llm.Decoder, generator: llm.Generator):
+    expected = eager(model, PROMPT[:7], 3)
+    assert list(generator.greedy(PROMPT[:7], 3)) == expected
+    with gc.no_grad():
+        model.step(gc.tensor([[1, 2, 3]]), 0)
+    assert generator.held() == [] and list(generator.greedy(PROMPT[:7], 3)) == expected
+    older = generator.greedy(PROMPT[:7], 3)
+    next(older)
+    assert list(generator.greedy(PROMPT[:6], 3)) == eager(model, PROMPT[:6], 3)
+    with pytest.raises(ArgumentError, match="another text"):
+        next(older)

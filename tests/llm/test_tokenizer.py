@@ -9,6 +9,7 @@ import pytest
 
 from graphc import llm
 from graphc.errors import ArtifactError, UnsupportedError
+from graphc.llm.tokenizer import until
 from tools.gguf_files import gguf_bytes, vocabulary, write_random_decoder
 
 tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed")
@@ -34,6 +35,25 @@ def test_a_stream_yields_whole_characters(tokenizer: llm.Tokenizer):
     assert "".join(texts) == TEXT and not any("\ufffd" in text for text in texts)
     cut = tokenizer.encode("日")[:2]
     assert "".join(tokenizer.stream(cut)) == tokenizer.decode(cut)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 20])
+def test_a_stop_ends_a_stream(size: int):
+    text = "ababa ab<end"
+    pieces = [text[i : i + size] for i in range(0, len(text), size)]
+    for stops, expected in (
+        ([], text),
+        (["<end>"], text),
+        (["aba "], "ab"),
+        (["b<e", "<end"], "ababa a"),
+        (["x", "ab"], ""),
+    ):
+        assert "".join(until(pieces, stops)) == expected
+
+
+def test_a_stream_yields_all_that_begins_no_stop():
+    pieces = until(iter(["ab", "c<", "d", "<e", "nd", "more"]), ["<end"])
+    assert list(pieces) == ["ab", "c", "<d"]
 
 
 def test_merges_of_a_file(tmp_path: Path):

@@ -1,4 +1,4 @@
-"""``graphc generate``: continue a text with a language model, always by the most likely token."""
+"""``graphc generate``: continue a text with a language model, by the most likely tokens or by sampling."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ import sys
 import time
 from collections.abc import Iterator
 
-from graphc.cli import arguments, console
+from graphc.cli import arguments, console, language
 from graphc.cli.fields import Field
 from graphc.llm.generation import Generator
 from graphc.llm.loading import load
-from graphc.llm.tokenizer import load_tokenizer
+from graphc.llm.tokenizer import load_tokenizer, until
 
 EXAMPLES = (
     'graphc generate model.gguf "Once upon a time" --tokens 20',
     'graphc generate model.gguf "Once upon a time" --tokens 20 --json',
+    'graphc generate model.gguf "Once upon a time" --tokens 20 --temperature 0.8 --top-p 0.9 --seed 1 --stop "."',
     "graphc generate model.gguf --ids 5 8 13 --tokens 20",
 )
 JSON = (
     Field("prompt[]", "integer", "a token of the prompt"),
-    Field("tokens[]", "integer", "a generated token", optional=True),
+    Field("tokens[]", "integer", "a generated token; with --stop, also those of the stop", optional=True),
     Field("text", "string", "the generated text; empty with --ids"),
     Field("prompt_seconds", "number", "time until the first token, compiling included", "s"),
     Field("tokens_seconds", "number", "time of the tokens after it, compiling included", "s"),
@@ -28,14 +29,12 @@ JSON = (
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="a GGUF file, or a folder with config.json and safetensors files")
+    language.add_model(parser)
     parser.add_argument("prompt", nargs="?", metavar="TEXT", help="beginning of the text; needs the package tokenizers")
     parser.add_argument(
         "--ids", nargs="+", type=arguments.natural, metavar="ID", help="beginning as tokens; prints tokens"
     )
-    parser.add_argument(
-        "--tokens", type=arguments.count, default=100, metavar="N", help="most tokens to generate (default: 100)"
-    )
+    language.add_text(parser, 100, "most tokens to generate")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.set_defaults(run=run)
 
@@ -43,20 +42,24 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     if (options.prompt is None) == (options.ids is None):
         raise console.UsageError("graphc generate needs a text or --ids, and not both", remedy="leave one of them out")
+    if options.ids is not None and options.stop:
+        raise console.UsageError("--stop ends texts, and --ids prints tokens", remedy="leave one of them out")
+    sampling = language.sampling_of(options)
     tokenizer = None if options.ids is not None else load_tokenizer(options.file)
     ids: list[int] = (options.ids or []) if tokenizer is None else tokenizer.encode(str(options.prompt))
-    decoder = load(options.file, places=len(ids) + options.tokens)
+    generator = Generator(load(options.file, places=len(ids) + options.tokens))
     stops = frozenset[int]() if tokenizer is None else tokenizer.stops
     start, times, tokens = time.perf_counter(), [], []
 
     def generated() -> Iterator[int]:
-        for token in Generator(decoder).greedy(ids, options.tokens, stops):
+        for token in generator.generate(ids, options.tokens, stops, sampling):
             times.append(time.perf_counter() - start)
             tokens.append(token)
             yield token
 
     texts = [] if options.json else None
-    for text in map(lambda n: f"{n} ", generated()) if tokenizer is None else tokenizer.stream(generated()):
+    pieces = map(lambda n: f"{n} ", generated()) if tokenizer is None else tokenizer.stream(generated())
+    for text in until(pieces, options.stop):
         if texts is None:
             sys.stdout.write(text)
             sys.stdout.flush()

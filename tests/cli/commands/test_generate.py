@@ -33,9 +33,28 @@ def test_text_is_printed_as_it_comes(model: Path, graphc: Graphc):
     assert (done.code, done.out) == (0, data["text"] + "\n") and len(data["prompt"]) == 2
 
 
+def test_options_of_sampling_and_stops(model: Path, graphc: Graphc, monkeypatch: pytest.MonkeyPatch):
+    pytest.importorskip("tokenizers", reason="tokenizers is not installed")
+    samplings = []
+
+    def generate(self: llm.Generator, ids: list[int], count: int, stops: object, sampling: llm.Sampling) -> list[int]:
+        samplings.append(sampling)
+        return list(b"one two three")
+
+    monkeypatch.setattr(llm.Generator, "generate", generate)
+    monkeypatch.setattr(llm.Tokenizer, "decode", lambda self, tokens: bytes(tokens).decode())
+    options = ("--temperature", 0.5, "--top-k", 4, "--top-p", 0.9, "--min-p", 0.1, "--repetition-penalty", 1.2)
+    done = graphc("generate", model, "ab", *options, "--seed", 7, "--stop", " th", "--stop", "other")
+    assert done.out == "one two\n"
+    assert samplings == [llm.Sampling(1.2, 0.5, 4, 0.9, 0.1, 7)]
+
+
 def test_errors(model: Path, graphc: Graphc):
     assert graphc("generate", model).code == console.USAGE
     assert graphc("generate", model, "ab", "--ids", 1).code == console.USAGE
     assert graphc("generate", model, "--ids", 1, "--tokens", 0).code == console.USAGE
+    assert graphc("generate", model, "--ids", 1, "--stop", "a").code == console.USAGE
+    wrong = graphc("generate", model, "--ids", 1, "--top-p", 2)
+    assert wrong.code == console.USAGE and "top_p" in wrong.err
     model.write_bytes(model.read_bytes()[:100])
     assert graphc("generate", model, "--ids", 1).code == console.DAMAGED

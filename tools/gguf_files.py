@@ -17,6 +17,9 @@ _NUMBERS = {bool: (7, "?"), int: (4, "I"), float: (6, "f")}
 _ARRAYS = {np.dtype(np.int32): 5, np.dtype(np.float32): 6}
 SMALL = {"width": 256, "hidden": 256, "heads": 4, "shared": 2, "layers": 2, "vocabulary": 300, "context": 128}
 """Sizes of the random decoder."""
+TEMPLATE = "{% for m in messages %}<|1|>{{ m.role }}: {{ m.content }}<|0|>{% endfor %}"
+TEMPLATE += "{% if add_generation_prompt %}<|1|>assistant: {% endif %}"
+"""Chat template of the random decoder."""
 
 
 def _text(text: str) -> bytes:
@@ -99,6 +102,8 @@ def _metadata() -> dict[str, Any]:
         "llama.attention.head_count_kv": s["shared"],
         "llama.attention.layer_norm_rms_epsilon": 1e-5,
         "llama.rope.freq_base": 10000.0,
+        "tokenizer.chat_template": TEMPLATE,
+        "tokenizer.ggml.eos_token_id": 256,
         **vocabulary(),
     }
 

@@ -94,6 +94,7 @@ COMMANDS = {
     "summary": "show the layers of a model",
     "train": "train a model file on data in files",
     "generate": "continue a text with a language model",
+    "chat": "talk with a language model",
     "diff": "compare two models",
     "verify": "check that model files are intact",
     "selftest": "run the sample calls of a model file",

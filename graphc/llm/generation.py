@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator, Sequence
+from hashlib import sha256
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
 
-from graphc.base.dtypes import int64
-from graphc.base.errors import ArgumentError
+from graphc.base.dtypes import float32, int64
+from graphc.base.errors import ArgumentError, ArtifactError
 from graphc.base.sizes.named_dims import Dim
 from graphc.calls.function import compile
+from graphc.checkpoints.state_file import load_state, save_state
 from graphc.llm.decoder import BLOCK, Decoder
 from graphc.llm.sampling import Sampling, choose
 from graphc.tape.grad_mode import no_grad
@@ -20,6 +24,10 @@ from graphc.tensors.tensor import Tensor
 __all__ = ["Generator"]
 
 _GREEDY = Sampling()
+_KIND = "graphc prompt cache"
+"""Key of the state in a file of ``Generator.save``."""
+_DIGESTED = 1024
+"""Elements of each weight that identify a model."""
 
 
 class Generator:
@@ -86,6 +94,61 @@ class Generator:
         """Return the tokens whose keys and values the caches hold."""
         return [*self._held] if self._version == self._cache_version() else []
 
+    def common(self, tokens: Sequence[int]) -> int:
+        """Return how many tokens at the beginning the caches hold."""
+        return len([*takewhile(lambda pair: pair[0] == pair[1], zip(self.held(), tokens, strict=False))])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the text in the caches, with its keys and values, to a ``.safetensors`` or ``.npz`` file.
+
+        Raises ArgumentError for another suffix; OSError.
+        """
+        tokens = self.held()
+        caches = {name: cache[:1, :, : len(tokens)] for name, cache in self._caches().items()}
+        state = {"tokens": tensor(np.array(tokens, np.int64)), "caches": caches, "model": self._digest()}
+        save_state({_KIND: state}, path)
+
+    def restore(self, path: str | os.PathLike[str]) -> None:
+        """Read a file of ``save``: a prompt that begins as its text reads only the tokens after it.
+
+        Raises ArtifactError for a damaged file, a file of another kind and one of another model; ArgumentError for more
+        tokens than the caches hold; OSError.
+        """
+        source, tree = os.fspath(path), load_state(path)
+        state = tree.get(_KIND) if isinstance(tree, dict) else None
+        if not isinstance(state, dict) or state.keys() != {"tokens", "caches", "model"}:
+            raise ArtifactError(f"{source}: not a file of Generator.save")
+        if state["model"] != self._digest():
+            raise ArtifactError(f"{source}: the caches of another model", remedy="read the prompt by this model")
+        tokens, vocabulary = _tokens(source, state["tokens"]), self.decoder.config.vocabulary
+        if tokens.size > self.decoder.places:
+            raise ArgumentError(
+                f"{source} holds {tokens.size} tokens, and the caches {self.decoder.places}",
+                remedy=f"load the model with places={tokens.size}",
+            )
+        caches, stored = self._caches(), state["caches"]
+        shapes = {name: (1, cache.shape[1], tokens.size, cache.shape[3]) for name, cache in caches.items()}
+        if not _has_shapes(stored, shapes) or np.any((tokens < 0) | (tokens >= vocabulary)):
+            raise ArtifactError(f"{source}: tokens, keys or values are damaged")
+        with no_grad():
+            self._history[0, : tokens.size] = tensor(tokens)
+            for name, cache in caches.items():
+                cache[:1, :, : tokens.size] = stored[name]
+        self._held, self._version = tokens.tolist(), self._cache_version()
+
+    def _caches(self) -> dict[str, Tensor]:
+        layers = enumerate(self.decoder.layers)
+        return {f"{i}.{name}": getattr(layer.self_attn, name) for i, layer in layers for name in ("keys", "values")}
+
+    def _digest(self) -> str:
+        """Return a digest of the configuration and of the first elements of each weight, which differ between models of
+        one configuration."""
+        digest = sha256(repr(self.decoder.config).encode())
+        for name, weight in self.decoder.state_dict().items():
+            first = weight.detach().flatten()[:_DIGESTED].numpy()
+            digest.update(f"{name}{list(weight.shape)}".encode() + first.tobytes())
+        return digest.hexdigest()
+
     def _generate(self, prompt: np.ndarray, count: int, stops: Collection[int], sampling: Sampling) -> Iterator[int]:
         settings = sampling.settings()
         token, held = self._read_prompt(prompt[0].tolist(), settings, sampling)
@@ -105,9 +168,7 @@ class Generator:
     def _read_prompt(self, tokens: list[int], settings: Tensor, sampling: Sampling) -> tuple[Tensor, list[int]]:
         """Read the tokens after the common beginning with the caches' text; return the first new token, and the list of
         held tokens."""
-        before, token = self.held(), tensor([[0]])
-        same = next((i for i, (a, b) in enumerate(zip(before, tokens, strict=False)) if a != b), len(before))
-        first = min(same, len(tokens) - 1)
+        first, token = min(self.common(tokens), len(tokens) - 1), tensor([[0]])
         self._held = held = tokens[:first]
         while first < len(tokens):
             # A block that would reach over the end of the caches begins with tokens that they hold already.
@@ -125,3 +186,21 @@ class Generator:
             token = program(tokens, position, draws, settings, random)
         self._version = self._cache_version()
         return token
+
+
+def _tokens(source: str, value: Any) -> np.ndarray:
+    if not isinstance(value, Tensor) or value.ndim != 1 or value.dtype is not int64:
+        raise ArtifactError(f"{source}: the tokens are not a vector of i64")
+    return value.numpy()
+
+
+def _has_shapes(stored: Any, shapes: dict[str, tuple[int, ...]]) -> bool:
+    """Check that a dictionary holds f32 tensors of these names and shapes."""
+    return (
+        isinstance(stored, dict)
+        and stored.keys() == shapes.keys()
+        and all(
+            isinstance(value, Tensor) and value.dtype is float32 and tuple(value.shape) == shapes[name]
+            for name, value in stored.items()
+        )
+    )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,14 @@ import numpy as np
 
 from graphc.base.errors import ArgumentError, ArtifactError, UnsupportedError
 from graphc.base.installation import install_command
+from graphc.llm.chat_template import render
 from graphc.llm.gguf_file import read_gguf
 
 __all__ = ["Tokenizer", "load_tokenizer"]
 
-_JSON = "tokenizer.json"
+_JSON, _CONFIG, _TEMPLATE = "tokenizer.json", "tokenizer_config.json", "chat_template.jinja"
+_NAMED = {"bos": "bos", "eos": "eos", "pad": "padding", "unk": "unknown"}
+"""Tokens with a role, which templates know as ``bos_token`` and so on, and their names in GGUF files."""
 _CONTROL, _USER_DEFINED = 3, 4
 """Types of tokens that are found before the text is split."""
 _CUT = "\ufffd"
@@ -40,14 +44,43 @@ class Tokenizer:
     Args:
         core: a ``tokenizers.Tokenizer``.
         stops: tokens that end a text.
+        template: Jinja template of chats; None without one.
+        named: variables of the template, such as ``bos_token``, the text of the token that begins texts.
     """
 
-    def __init__(self, core: Any, stops: frozenset[int] = frozenset()):
-        self.core, self.stops = core, stops
+    def __init__(
+        self,
+        core: Any,
+        stops: frozenset[int] = frozenset(),
+        template: str | None = None,
+        named: Mapping[str, str] | None = None,
+    ):
+        self.core, self.stops, self.template, self.named = core, stops, template, dict(named or {})
 
     def encode(self, text: str) -> list[int]:
         """Return the tokens of a text; control tokens in it, such as ``<|im_start|>``, are recognized."""
         return self.core.encode(text, add_special_tokens=False).ids
+
+    def chat(self, messages: Sequence[Mapping[str, str]], add_generation_prompt: bool = True) -> list[int]:
+        """Return the tokens of messages, formatted by the file's chat template.
+
+        Args:
+            messages: dictionaries with ``role`` (``"system"``, ``"user"`` or ``"assistant"``) and ``content``.
+            add_generation_prompt: end with the beginning of an answer.
+
+        Raises ArgumentError for a file without a template, for messages that the template refuses, and without the
+        package ``jinja2``; ArtifactError for a damaged template.
+
+        Example:
+            >>> import graphc as gc
+            >>> tokenizer = gc.llm.load_tokenizer("SmolLM2-135M-Instruct.Q4_1.gguf")  # doctest: +SKIP
+            >>> tokenizer.chat([{"role": "user", "content": "Hi!"}])[:3]  # doctest: +SKIP
+            [1, 9690, 198]
+        """
+        if self.template is None:
+            raise ArgumentError("the model's file has no chat template", remedy="pass the whole text to encode(text)")
+        values = {**self.named, "add_generation_prompt": add_generation_prompt}
+        return self.encode(render(self.template, messages, values))
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Return the text of tokens, without control tokens."""
@@ -114,7 +147,7 @@ def load_tokenizer(path: str | os.PathLike[str]) -> Tokenizer:
     if folder and not Path(path, _JSON).is_file():
         raise ArtifactError(f"{source}: the folder has no {_JSON}", remedy="pass tokens instead of text")
     try:
-        return Tokenizer(package.Tokenizer.from_file(str(Path(path, _JSON)))) if folder else _of_metadata(package, path)
+        return _of_folder(package, Path(path)) if folder else _of_metadata(package, path)
     except (ArgumentError, ArtifactError, UnsupportedError, OSError):
         raise
     except Exception as error:  # NOTE: the package raises plain exceptions for bad vocabularies.
@@ -145,7 +178,33 @@ def _of_metadata(package: Any, path: str | os.PathLike[str]) -> Tokenizer:
     core.add_special_tokens([tokens[i] for i in np.flatnonzero(types == _CONTROL)])
     core.add_tokens([package.AddedToken(tokens[i], normalized=False) for i in np.flatnonzero(types == _USER_DEFINED)])
     ends = (file.metadata.get(f"tokenizer.ggml.{key}_token_id") for key in ("eos", "eot"))
-    return Tokenizer(core, frozenset(end for end in ends if isinstance(end, int)))
+    ids = {name: file.metadata.get(f"tokenizer.ggml.{stored}_token_id") for name, stored in _NAMED.items()}
+    named = {f"{name}_token": tokens[i] for name, i in ids.items() if isinstance(i, int) and 0 <= i < len(tokens)}
+    template = _template(file.metadata.get("tokenizer.chat_template"))
+    return Tokenizer(core, frozenset(end for end in ends if isinstance(end, int)), template, named)
+
+
+def _of_folder(package: Any, path: Path) -> Tokenizer:
+    """Read ``tokenizer.json``, and template and named tokens from the files beside it."""
+    core = package.Tokenizer.from_file(str(path / _JSON))
+    config = json.loads((path / _CONFIG).read_bytes()) if (path / _CONFIG).is_file() else {}
+    if not isinstance(config, dict):
+        raise ArtifactError(f"{path / _CONFIG}: it holds {type(config).__name__}, not an object")
+    tokens = {f"{name}_token": config.get(f"{name}_token") for name in _NAMED}
+    texts = {name: token.get("content") if isinstance(token, dict) else token for name, token in tokens.items()}
+    named = {name: text for name, text in texts.items() if isinstance(text, str)}
+    end = core.token_to_id(named.get("eos_token", ""))
+    file = path / _TEMPLATE
+    template = file.read_text(encoding="utf-8") if file.is_file() else _template(config.get("chat_template"))
+    return Tokenizer(core, frozenset(() if end is None else (end,)), template, named)
+
+
+def _template(value: Any) -> str | None:
+    """Return a template as it is or, of a list of named ones, the one named ``default``; None without one."""
+    if isinstance(value, list):
+        named = {entry.get("name"): entry.get("template") for entry in value if isinstance(entry, dict)}
+        value = named.get("default")
+    return value if isinstance(value, str) else None
 
 
 def _package() -> Any:

@@ -26,6 +26,7 @@ OPTIONAL_OWNERS: dict[str, str | tuple[str, ...]] = {
     "rich": "graphc/monitor/terminal.py",
     "onnx": ("graphc/interop/onnx/package.py", "graphc/interop/onnx_export/protobuf.py"),
     "safetensors": "graphc/checkpoints/safetensors_file.py",
+    "jinja2": "graphc/llm/chat_template.py",
     "tokenizers": "graphc/llm/tokenizer.py",
     "tensorboardX": "graphc/monitor/tensorboard.py",
     "jax": "graphc/interop/stablehlo/jax_export.py",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import shlex
 import shutil
@@ -46,6 +47,8 @@ PACKAGES = {
     ".pt2": "torch",
     "safetensors": "safetensors",
     '"Once': "tokenizers",
+    "chat": "tokenizers",
+    "graphc chat": "jinja2",
 }
 """What an example needs, by a word in it."""
 
@@ -107,9 +110,10 @@ def _write_foreign(folder: Path) -> None:
 
 @pytest.fixture
 def place(universe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of it, in which the test runs."""
+    """A copy of it, in which the test runs, with a line on stdin."""
     folder = shutil.copytree(universe, tmp_path / "files")
     monkeypatch.chdir(folder)
+    monkeypatch.setattr("sys.stdin", io.StringIO("Hi!\n"))
     monkeypatch.setenv("GRAPHC_CACHE", "on")
     monkeypatch.setenv("GRAPHC_CACHE_DIR", str(tmp_path / "cache"))
     return folder
@@ -160,7 +164,9 @@ def test_a_command_with_json_states_its_fields_and_prints_those(place: Path, gra
     has_json = any("--json" in action.option_strings for action in parser._actions)
     assert has_json == hasattr(module, "JSON")
     if has_json:
-        line = next(line for line in module.EXAMPLES if not needed(line))
+        line = min(module.EXAMPLES, key=lambda line: len(needed(line)))
+        for package in needed(line):
+            pytest.importorskip(package)
         prepare(name, line, place)
         done = graphc(*shlex.split(line)[1:], "--json")
         assert done.code == 0, done.err

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
 import graphc as gc
 from graphc import llm
-from graphc.errors import ArgumentError
+from graphc.errors import ArgumentError, ArtifactError
 from tools.gguf_files import write_random_decoder
 
 PROMPT = np.random.default_rng(0).integers(0, 300, 70).tolist()
@@ -21,6 +25,13 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> llm.Decoder:
 
 @pytest.fixture(scope="module")
 def generator(model: llm.Decoder) -> llm.Generator:
+    return llm.Generator(model)
+
+
+@pytest.fixture
+def uncompiled(model: llm.Decoder, monkeypatch: pytest.MonkeyPatch) -> llm.Generator:
+    """A generator whose steps run in eager mode, which saves the time of the compiler."""
+    monkeypatch.setattr("graphc.llm.generation.compile", lambda step, dims: step)
     return llm.Generator(model)
 
 
@@ -74,17 +85,17 @@ def test_a_prompt_reads_the_tokens_after_the_common_beginning(model: llm.Decoder
         assert list(generator.greedy(prompt, 3)) == eager(model, prompt, 3)
 
 
-def test_only_new_tokens_are_read(generator: llm.Generator, monkeypatch: pytest.MonkeyPatch):
-    counts, read = [], generator._read
+def test_only_new_tokens_are_read(uncompiled: llm.Generator, monkeypatch: pytest.MonkeyPatch):
+    counts, read = [], uncompiled._read
 
     def counted(tokens: gc.Tensor, *rest: object) -> gc.Tensor:
         counts.append(tokens.shape[1])
         return read(tokens, *rest)
 
-    monkeypatch.setattr(generator, "_read", counted)
-    generator.reset()
+    monkeypatch.setattr(uncompiled, "_read", counted)
+    uncompiled.reset()
     for prompt in (PROMPT[:30], [*PROMPT[:30], 1, 2], PROMPT[:30], [*PROMPT[:5], *PROMPT[:50]]):
-        list(generator.greedy(prompt, 1))
+        list(uncompiled.greedy(prompt, 1))
     assert counts == [30, 2, 1, 50]
 
 
@@ -99,3 +110,70 @@ def test_writes_to_the_caches_by_others_are_noticed(model: llm.Decoder, generato
     assert list(generator.greedy(PROMPT[:6], 3)) == eager(model, PROMPT[:6], 3)
     with pytest.raises(ArgumentError, match="another text"):
         next(older)
+
+
+def test_caches_of_a_file_continue_its_text(model: llm.Decoder, uncompiled: llm.Generator, tmp_path: Path):
+    uncompiled.reset()
+    text = [*PROMPT[:20], *uncompiled.greedy(PROMPT[:20], 4)]
+    uncompiled.save(tmp_path / "text.npz")
+    list(uncompiled.greedy(PROMPT[30:], 2))
+    uncompiled.restore(tmp_path / "text.npz")
+    assert uncompiled.held() == text[:-1]
+    assert list(uncompiled.greedy(text, 3)) == eager(model, text, 3)
+
+
+def test_the_penalty_counts_restored_tokens(uncompiled: llm.Generator, tmp_path: Path):
+    penalized = llm.Sampling(repetition_penalty=1.5)
+    uncompiled.reset()
+    text = list(uncompiled.generate(PROMPT[:20], 6, sampling=penalized))
+    uncompiled.reset()
+    list(uncompiled.greedy(PROMPT[:20], 1))
+    uncompiled.save(tmp_path / "text.npz")
+    list(uncompiled.greedy([1] * 20, 1))
+    uncompiled.restore(tmp_path / "text.npz")
+    assert list(uncompiled.generate(PROMPT[:20], 6, sampling=penalized)) == text
+
+
+def change(name: str, value: Any) -> Callable[[dict[str, Any]], object]:
+    return lambda state: state.update({name: value})
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (dict.clear, "not a file of Generator"),
+        (change("model", "0"), "another model"),
+        (change("tokens", gc.tensor([1.0])), "vector of i64"),
+        (change("tokens", gc.tensor([[1]])), "vector of i64"),
+        (change("tokens", gc.tensor([300] * 5)), "damaged"),
+        (change("tokens", gc.tensor([1] * 6)), "damaged"),
+        (change("caches", {}), "damaged"),
+        (lambda state: state["caches"].update({"0.keys": gc.zeros(1, 2, 5, 63)}), "damaged"),
+        (lambda state: state["caches"].update({"0.keys": None}), "damaged"),
+    ],
+)
+def test_foreign_and_damaged_caches(
+    edit: Callable[[dict[str, Any]], object], message: str, uncompiled: llm.Generator, tmp_path: Path
+):
+    list(uncompiled.greedy(PROMPT[:5], 1))
+    uncompiled.save(tmp_path / "a.npz")
+    tree = gc.load_state(tmp_path / "a.npz")
+    edit(tree["graphc prompt cache"])
+    gc.save_state(tree, tmp_path / "a.npz")
+    with pytest.raises(ArtifactError, match=message):
+        uncompiled.restore(tmp_path / "a.npz")
+    assert uncompiled.held() == PROMPT[:5]
+
+
+def test_caches_of_another_model_and_too_many_tokens(model: llm.Decoder, uncompiled: llm.Generator, tmp_path: Path):
+    list(uncompiled.greedy(PROMPT, 1))
+    uncompiled.save(tmp_path / "a.npz")
+    small = llm.Decoder(model.config, places=64)
+    with pytest.raises(ArtifactError, match="another model"):
+        llm.Generator(small).restore(tmp_path / "a.npz")
+    llm.Generator(small).save(tmp_path / "small.npz")
+    tree, other = gc.load_state(tmp_path / "a.npz"), gc.load_state(tmp_path / "small.npz")
+    tree["graphc prompt cache"]["model"] = other["graphc prompt cache"]["model"]
+    gc.save_state(tree, tmp_path / "a.npz")
+    with pytest.raises(ArgumentError, match="holds 70 tokens, and the caches 64"):
+        llm.Generator(small).restore(tmp_path / "a.npz")

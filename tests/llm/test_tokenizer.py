@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from graphc import llm
-from graphc.errors import ArtifactError, UnsupportedError
+from graphc.errors import ArgumentError, ArtifactError, UnsupportedError
 from graphc.llm.tokenizer import until
 from tools.gguf_files import gguf_bytes, vocabulary, write_random_decoder
 
@@ -71,6 +72,44 @@ def test_folders(tmp_path: Path, tokenizer: llm.Tokenizer):
         llm.load_tokenizer(tmp_path)
     tokenizer.core.save(str(tmp_path / "tokenizer.json"))
     assert llm.load_tokenizer(tmp_path).encode(TEXT) == tokenizer.encode(TEXT)
+
+
+TEMPLATE = "{% for m in messages %}{{ bos_token }}{{ m.content }}{% endfor %}{% if add_generation_prompt %}>{% endif %}"
+MESSAGES = [{"role": "user", "content": "ab"}, {"role": "assistant", "content": "c"}]
+
+
+def check_chat(tokenizer: llm.Tokenizer) -> None:
+    pytest.importorskip("jinja2", reason="jinja2 is not installed")
+    a, b, c, end = (tokenizer.encode(x)[0] for x in "abc>")
+    assert tokenizer.chat(MESSAGES) == [258, a, b, 258, c, end]
+    assert tokenizer.chat(MESSAGES, add_generation_prompt=False) == [258, a, b, 258, c]
+
+
+def test_chats_by_the_template_of_a_gguf_file(tmp_path: Path):
+    (tmp_path / "a.gguf").write_bytes(gguf_bytes(vocabulary(), {}))
+    with pytest.raises(ArgumentError, match="no chat template"):
+        llm.load_tokenizer(tmp_path / "a.gguf").chat(MESSAGES)
+    metadata = {**vocabulary(), "tokenizer.chat_template": TEMPLATE, "tokenizer.ggml.bos_token_id": 258}
+    (tmp_path / "a.gguf").write_bytes(gguf_bytes(metadata, {}))
+    check_chat(llm.load_tokenizer(tmp_path / "a.gguf"))
+
+
+@pytest.mark.parametrize("place", ["file", "config", "list"])
+def test_chats_by_the_template_of_a_folder(place: str, tmp_path: Path, tokenizer: llm.Tokenizer):
+    tokenizer.core.save(str(tmp_path / "tokenizer.json"))
+    config: dict[str, object] = {"bos_token": {"content": "<|2|>"}, "eos_token": "<|1|>", "chat_template": TEMPLATE}
+    if place == "list":
+        config["chat_template"] = [{"name": "other", "template": "x"}, {"name": "default", "template": TEMPLATE}]
+    elif place == "file":
+        config["chat_template"] = "x"
+        (tmp_path / "chat_template.jinja").write_text(TEMPLATE)
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
+    loaded = llm.load_tokenizer(tmp_path)
+    assert loaded.stops == {257}
+    check_chat(loaded)
+    (tmp_path / "tokenizer_config.json").write_text("[]")
+    with pytest.raises(ArtifactError, match="not an object"):
+        llm.load_tokenizer(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
-from collections.abc import Iterator
 
 from graphc.cli import arguments, console, language
 from graphc.cli.fields import Field
@@ -23,8 +21,7 @@ JSON = (
     Field("prompt[]", "integer", "a token of the prompt"),
     Field("tokens[]", "integer", "a generated token; with --stop, also those of the stop", optional=True),
     Field("text", "string", "the generated text; empty with --ids"),
-    Field("prompt_seconds", "number", "time until the first token, compiling included", "s"),
-    Field("tokens_seconds", "number", "time of the tokens after it, compiling included", "s"),
+    *language.SECONDS,
 )
 
 
@@ -49,16 +46,9 @@ def run(options: argparse.Namespace) -> int:
     ids: list[int] = (options.ids or []) if tokenizer is None else tokenizer.encode(str(options.prompt))
     generator = Generator(load(options.file, places=len(ids) + options.tokens))
     stops = frozenset[int]() if tokenizer is None else tokenizer.stops
-    start, times, tokens = time.perf_counter(), [], []
-
-    def generated() -> Iterator[int]:
-        for token in generator.generate(ids, options.tokens, stops, sampling):
-            times.append(time.perf_counter() - start)
-            tokens.append(token)
-            yield token
-
+    tokens = language.Timed(generator.generate(ids, options.tokens, stops, sampling))
     texts = [] if options.json else None
-    pieces = map(lambda n: f"{n} ", generated()) if tokenizer is None else tokenizer.stream(generated())
+    pieces = map("{} ".format, tokens) if tokenizer is None else tokenizer.stream(tokens)
     for text in until(pieces, options.stop):
         if texts is None:
             sys.stdout.write(text)
@@ -68,8 +58,6 @@ def run(options: argparse.Namespace) -> int:
     if texts is None:
         console.emit("")
         return console.OK
-    first, last = (times[0], times[-1]) if times else (time.perf_counter() - start,) * 2
     text = "" if tokenizer is None else "".join(texts)
-    seconds = {"prompt_seconds": first, "tokens_seconds": last - first}
-    console.emit_json({"prompt": ids, "tokens": tokens, "text": text, **seconds})
+    console.emit_json({"prompt": ids, "tokens": tokens.tokens, "text": text, **tokens.seconds()})
     return console.OK

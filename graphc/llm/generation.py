@@ -109,10 +109,10 @@ class Generator:
         save_state({_KIND: state}, path)
 
     def restore(self, path: str | os.PathLike[str]) -> None:
-        """Read a file of ``save``: a prompt that begins as its text reads only the tokens after it.
+        """Read a file of ``save``, as far as the caches hold it: a prompt that begins as its text reads only the tokens
+        after it.
 
-        Raises ArtifactError for a damaged file, a file of another kind and one of another model; ArgumentError for more
-        tokens than the caches hold; OSError.
+        Raises ArtifactError for a damaged file, a file of another kind and one of another model; OSError.
         """
         source, tree = os.fspath(path), load_state(path)
         state = tree.get(_KIND) if isinstance(tree, dict) else None
@@ -121,20 +121,16 @@ class Generator:
         if state["model"] != self._digest():
             raise ArtifactError(f"{source}: the caches of another model", remedy="read the prompt by this model")
         tokens, vocabulary = _tokens(source, state["tokens"]), self.decoder.config.vocabulary
-        if tokens.size > self.decoder.places:
-            raise ArgumentError(
-                f"{source} holds {tokens.size} tokens, and the caches {self.decoder.places}",
-                remedy=f"load the model with places={tokens.size}",
-            )
         caches, stored = self._caches(), state["caches"]
         shapes = {name: (1, cache.shape[1], tokens.size, cache.shape[3]) for name, cache in caches.items()}
         if not _has_shapes(stored, shapes) or np.any((tokens < 0) | (tokens >= vocabulary)):
             raise ArtifactError(f"{source}: tokens, keys or values are damaged")
         with no_grad():
-            self._history[0, : tokens.size] = tensor(tokens)
+            count = min(tokens.size, self.decoder.places)
+            self._history[0, :count] = tensor(tokens[:count])
             for name, cache in caches.items():
-                cache[:1, :, : tokens.size] = stored[name]
-        self._held, self._version = tokens.tolist(), self._cache_version()
+                cache[:1, :, :count] = stored[name][:, :, :count]
+        self._held, self._version = tokens[:count].tolist(), self._cache_version()
 
     def _caches(self) -> dict[str, Tensor]:
         layers = enumerate(self.decoder.layers)

@@ -165,7 +165,7 @@ def test_foreign_and_damaged_caches(
     assert uncompiled.held() == PROMPT[:5]
 
 
-def test_caches_of_another_model_and_too_many_tokens(model: llm.Decoder, uncompiled: llm.Generator, tmp_path: Path):
+def test_caches_of_another_model_and_of_a_longer_text(model: llm.Decoder, uncompiled: llm.Generator, tmp_path: Path):
     list(uncompiled.greedy(PROMPT, 1))
     uncompiled.save(tmp_path / "a.npz")
     small = llm.Decoder(model.config, places=64)
@@ -175,5 +175,6 @@ def test_caches_of_another_model_and_too_many_tokens(model: llm.Decoder, uncompi
     tree, other = gc.load_state(tmp_path / "a.npz"), gc.load_state(tmp_path / "small.npz")
     tree["graphc prompt cache"]["model"] = other["graphc prompt cache"]["model"]
     gc.save_state(tree, tmp_path / "a.npz")
-    with pytest.raises(ArgumentError, match="holds 70 tokens, and the caches 64"):
-        llm.Generator(small).restore(tmp_path / "a.npz")
+    shorter = llm.Generator(small)
+    shorter.restore(tmp_path / "a.npz")
+    assert shorter.held() == PROMPT[:64]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 
 from graphc.cli import arguments, console, language
 from graphc.cli.fields import Field
@@ -16,6 +17,7 @@ EXAMPLES = (
     'graphc generate model.gguf "Once upon a time" --tokens 20 --json',
     'graphc generate model.gguf "Once upon a time" --tokens 20 --temperature 0.8 --top-p 0.9 --seed 1 --stop "."',
     "graphc generate model.gguf --ids 5 8 13 --tokens 20",
+    "graphc generate model.gguf --ids 5 8 13 --tokens 20 --prompt-cache text.npz",
 )
 JSON = (
     Field("prompt[]", "integer", "a token of the prompt"),
@@ -32,6 +34,12 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "--ids", nargs="+", type=arguments.natural, metavar="ID", help="beginning as tokens; prints tokens"
     )
     language.add_text(parser, 100, "most tokens to generate")
+    parser.add_argument(
+        "--prompt-cache",
+        metavar="FILE",
+        help="read keys and values of the text's beginning from this file, if it exists, and write those of the text; "
+        ".safetensors or .npz",
+    )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.set_defaults(run=run)
 
@@ -41,10 +49,16 @@ def run(options: argparse.Namespace) -> int:
         raise console.UsageError("graphc generate needs a text or --ids, and not both", remedy="leave one of them out")
     if options.ids is not None and options.stop:
         raise console.UsageError("--stop ends texts, and --ids prints tokens", remedy="leave one of them out")
+    if options.prompt_cache and Path(options.prompt_cache).suffix not in (".safetensors", ".npz"):
+        raise console.UsageError(
+            f"there is no format for {options.prompt_cache!r}", remedy="write to a .safetensors or .npz file"
+        )
     sampling = language.sampling_of(options)
     tokenizer = None if options.ids is not None else load_tokenizer(options.file)
     ids: list[int] = (options.ids or []) if tokenizer is None else tokenizer.encode(str(options.prompt))
     generator = Generator(load(options.file, places=len(ids) + options.tokens))
+    if options.prompt_cache and Path(options.prompt_cache).exists():
+        generator.restore(options.prompt_cache)
     stops = frozenset[int]() if tokenizer is None else tokenizer.stops
     tokens = language.Timed(generator.generate(ids, options.tokens, stops, sampling))
     texts = [] if options.json else None
@@ -55,6 +69,8 @@ def run(options: argparse.Namespace) -> int:
             sys.stdout.flush()
         else:
             texts.append(text)
+    if options.prompt_cache:
+        generator.save(options.prompt_cache)
     if texts is None:
         console.emit("")
         return console.OK

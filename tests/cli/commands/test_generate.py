@@ -49,6 +49,20 @@ def test_options_of_sampling_and_stops(model: Path, graphc: Graphc, monkeypatch:
     assert samplings == [llm.Sampling(1.2, 0.5, 4, 0.9, 0.1, 7)]
 
 
+def test_the_cache_of_a_prompt(model: Path, graphc: Graphc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("graphc.llm.generation.compile", lambda step, dims: step)
+    counts, read = [], llm.Generator.common
+    monkeypatch.setattr(llm.Generator, "common", lambda self, ids: [counts.append(read(self, ids)), counts[-1]][1])
+    arguments = ("generate", model, "--tokens", 4, "--prompt-cache", tmp_path / "text.npz", "--ids", 5, 8, 13)
+    first = graphc(*arguments)
+    assert graphc(*arguments).out == first.out
+    longer = graphc(*arguments, *first.out.split(), 7)
+    assert longer.code == 0 and counts == [0, 3, 6]
+    (tmp_path / "text.npz").write_bytes(b"x")
+    assert graphc(*arguments).code == console.DAMAGED
+    assert graphc(*arguments, "--prompt-cache", "text.bin").code == console.USAGE
+
+
 def test_errors(model: Path, graphc: Graphc):
     assert graphc("generate", model).code == console.USAGE
     assert graphc("generate", model, "ab", "--ids", 1).code == console.USAGE

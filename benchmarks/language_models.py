@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
 from typing import Any
@@ -20,6 +19,7 @@ import numpy as np
 import graphc as gc
 from benchmarks.harness.results import format_table
 from benchmarks.harness.timing import find_library
+from graphc.cli.token_times import Timed
 
 TEXTS = (
     *(
@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in contenders}
     for number in range(options.rounds + 1):
         for name, generate in contenders.items():
-            found = _timed(generate, prompt, options.tokens)
+            found = Timed(generate(prompt, options.tokens)).measure()
             times[name] += [found] if number else []  # the first round compiles
     medians = {name: np.median(rows, axis=0).tolist() for name, rows in times.items()}
     equal = _equal_tokens(contenders, options.file, options.tokens)
@@ -88,13 +88,6 @@ def _llama_cpp(peer: Any, options: argparse.Namespace) -> Generate:
             yield tokens[0]
 
     return generate
-
-
-def _timed(generate: Generate, prompt: Sequence[int], count: int) -> tuple[float, float]:
-    """Return the seconds until the first token, and of each token after it."""
-    start = time.perf_counter()
-    ends = [time.perf_counter() for _ in generate(prompt, count)]
-    return ends[0] - start, (ends[-1] - ends[0]) / (count - 1)
 
 
 def _equal_tokens(contenders: dict[str, Generate], file: str, count: int) -> dict[str, int]:

@@ -1,14 +1,11 @@
-"""Options that the commands of language models share: sampling, stops, and the number of tokens; times of tokens."""
+"""Options that the commands of language models share: sampling, stops, and the number of tokens."""
 
 from __future__ import annotations
 
 import argparse
-import time
-from collections.abc import Iterable, Iterator
 
 from graphc.base.errors import ArgumentError
 from graphc.cli import arguments, console
-from graphc.cli.fields import Field
 from graphc.llm.sampling import Sampling
 
 _OPTIONS = (
@@ -18,32 +15,6 @@ _OPTIONS = (
     ("--min-p", arguments.tolerance, "P", "draw from tokens with at least P times the largest probability"),
     ("--repetition-penalty", arguments.positive, "R", "divide logits above 0 of earlier tokens by R, multiply others"),
     ("--seed", arguments.natural, "N", "start of the random numbers (default: 0)"),
-)
-
-
-class Timed:
-    """Iterator over tokens that records them and the times at which they came."""
-
-    def __init__(self, tokens: Iterable[int]):
-        self._iterator, self._start = iter(tokens), time.perf_counter()
-        self.tokens: list[int] = []
-        self.times: list[float] = []
-
-    def __iter__(self) -> Iterator[int]:
-        for token in self._iterator:
-            self.times.append(time.perf_counter() - self._start)
-            self.tokens.append(token)
-            yield token
-
-    def seconds(self) -> dict[str, float]:
-        """Return the seconds until the first token, and of the tokens after it."""
-        times = self.times or [time.perf_counter() - self._start]
-        return {"prompt_seconds": times[0], "tokens_seconds": times[-1] - times[0]}
-
-
-SECONDS = (
-    Field("prompt_seconds", "number", "time until the first token, compiling included", "s"),
-    Field("tokens_seconds", "number", "time of the tokens after it, compiling included", "s"),
 )
 
 

@@ -17,7 +17,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphc.cli import arguments, assertions, breakdown, comparison, console, exported, inputs, peers, targets
+from graphc.cli import (
+    arguments,
+    assertions,
+    breakdown,
+    comparison,
+    console,
+    exported,
+    inputs,
+    language_bench,
+    peers,
+    targets,
+)
 from graphc.cli.arrays import read_inputs
 from graphc.cli.assertions import Assertion, assertion
 from graphc.cli.entry import add_entry, entry_of
@@ -38,6 +49,7 @@ EXAMPLES = (
     "graphc bench net.gcm --duration 0.2 --compare before.json --compare other.gcm",
     "graphc bench denoiser.gcm --rate 48000 --block 64 --duration 0.2",
     "graphc bench net.py:Net --input x:f32[1,1,28,28] --breakdown",
+    "graphc bench model.gguf --prompt 16 --tokens 8 --duration 0.2",
 )
 _FIGURES = (
     *(Field(name, "number", f"{name} of the calls", "s") for name in assertions.TIMES),
@@ -69,6 +81,7 @@ JSON = (
     *below("calls[].call", _FIGURES, optional=True),
     *below("calls[].compare[]", _PEER, optional=True),
     *below("calls[].asserts[]", assertions.JSON, optional=True),
+    *language_bench.JSON,
     Field("rounds", "integer", "number of rounds", optional=True),
     Field("threads", "integer", "largest number of threads of a call", optional=True),
     Field("streams", "integer", "concurrent callers", optional=True),
@@ -82,7 +95,9 @@ JSON = (
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "model", metavar="FILE", help="a .gcm, .pt2, .onnx or .mlir file; with --breakdown also a model in Python"
+        "model",
+        metavar="FILE",
+        help="a .gcm, .pt2, .onnx, .mlir or .gguf file; with --breakdown also a model in Python",
     )
     parser.add_argument(
         "--input",
@@ -133,6 +148,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--trust", action="store_true", help="run object code from the file (only if you trust its author)"
     )
+    _add_language(parser)
     arguments.add_threads(parser)
     arguments.add_machine(parser)
     arguments.add_device(parser, "run on a device")
@@ -177,6 +193,15 @@ def _add_pace(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_language(parser: argparse.ArgumentParser) -> None:
+    for name, most, meaning in (
+        ("--prompt", language_bench.PROMPT, "random tokens to read"),
+        ("--tokens", language_bench.TOKENS, "tokens to generate"),
+    ):
+        text = f"language models: {meaning} (default: {most})"
+        parser.add_argument(name, type=arguments.count, metavar="N", help=text)
+
+
 class Measurement(NamedTuple):
     """Figures of calls with given sizes of named dimensions."""
 
@@ -196,6 +221,15 @@ class Measurement(NamedTuple):
 
 
 def run(options: argparse.Namespace) -> int:
+    if language_bench.is_language_model(options.model):
+        if options.compare or options.asserts or options.rate or options.shape or options.input or options.breakdown:
+            raise console.UsageError(
+                "language models are measured alone, by --prompt, --tokens, --duration, --rounds and --threads",
+                remedy="leave out the other options",
+            )
+        return language_bench.run(options)
+    if options.prompt or options.tokens:
+        raise console.UsageError(f"{options.model} is no language model", remedy="leave out --prompt and --tokens")
     if options.breakdown:
         if options.device is not None:
             raise console.UsageError("--breakdown measures the CPU only", remedy="leave out --device")

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from graphc.cli import arguments, console, language
 from graphc.cli.fields import Field
+from graphc.cli.token_times import SECONDS, Timed
 from graphc.llm.generation import Generator
 from graphc.llm.loading import load
 from graphc.llm.tokenizer import load_tokenizer, until
@@ -26,7 +27,7 @@ JSON = (
     Field("read_tokens", "integer", "number of those that the caches did not hold yet"),
     Field("tokens[]", "integer", "a generated token", optional=True),
     Field("end", "string", "why the answer ended: stop, tokens (--tokens), full (caches) or interrupted"),
-    *language.SECONDS,
+    *SECONDS,
 )
 RESET = "/reset"
 
@@ -62,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
             console.complain(f"the conversation has {len(ids)} tokens, and the caches hold {places}\n{_remedy()}")
             continue
         facts = {"conversation_tokens": len(ids), "read_tokens": len(ids) - generator.common(ids)}
-        tokens = language.Timed(generator.generate(ids, limit, tokenizer.stops, sampling))
+        tokens = Timed(generator.generate(ids, limit, tokenizer.stops, sampling))
         answer, complete = _answer(until(tokenizer.stream(tokens), options.stop), silent=options.json)
         messages += [question, {"role": "assistant", "content": answer}]
         end = _end(complete, len(tokens.tokens), limit, options.tokens)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from graphc.cli import arguments, console, language
 from graphc.cli.fields import Field
+from graphc.cli.token_times import SECONDS, Timed
 from graphc.llm.generation import Generator
 from graphc.llm.loading import load
 from graphc.llm.tokenizer import load_tokenizer, until
@@ -23,7 +24,7 @@ JSON = (
     Field("prompt[]", "integer", "a token of the prompt"),
     Field("tokens[]", "integer", "a generated token; with --stop, also those of the stop", optional=True),
     Field("text", "string", "the generated text; empty with --ids"),
-    *language.SECONDS,
+    *SECONDS,
 )
 
 
@@ -60,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     if options.prompt_cache and Path(options.prompt_cache).exists():
         generator.restore(options.prompt_cache)
     stops = frozenset[int]() if tokenizer is None else tokenizer.stops
-    tokens = language.Timed(generator.generate(ids, options.tokens, stops, sampling))
+    tokens = Timed(generator.generate(ids, options.tokens, stops, sampling))
     texts = [] if options.json else None
     pieces = map("{} ".format, tokens) if tokenizer is None else tokenizer.stream(tokens)
     for text in until(pieces, options.stop):

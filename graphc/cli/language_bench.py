@@ -1,0 +1,71 @@
+"""``graphc bench`` for language models: tokens a second of prompts and of generation."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from graphc.base.lazy import deferred
+from graphc.cli import console
+from graphc.cli.fields import Field
+from graphc.cli.token_times import Timed
+from graphc.runtime.threads import get_num_threads
+
+# Most files are no language models.
+Generator, load = deferred("graphc.llm.generation:Generator"), deferred("graphc.llm.loading:load")
+PROMPT, TOKENS, LEAST_ROUNDS = 128, 64, 3
+JSON = (
+    Field("prompt.tokens", "integer", "language models: random tokens that are read", optional=True),
+    Field("prompt.seconds", "number", "time until the first token: median of the rounds", "s", True),
+    Field("prompt.throughput", "number", "tokens read per second", "tokens/s", True),
+    Field("generation.tokens", "integer", "language models: tokens that are generated", optional=True),
+    Field("generation.seconds", "number", "time of a token after the first: median of the rounds", "s", True),
+    Field("generation.throughput", "number", "tokens generated per second, without the first", "tokens/s", True),
+)
+
+
+def is_language_model(text: str) -> bool:
+    """Check whether a path is a GGUF file, or a folder with ``config.json``."""
+    return Path(text).suffix == ".gguf" or Path(text, "config.json").is_file()
+
+
+def run(options: argparse.Namespace) -> int:
+    """Generate in rounds, after one that compiles: at least 3 and then for about ``--duration``."""
+    prompt_tokens, count = options.prompt or PROMPT, options.tokens or TOKENS
+    if count < 2:
+        raise console.UsageError("the time of a token needs two of them", remedy="pass --tokens 2 or more")
+    start = time.perf_counter()
+    generator = Generator(load(options.model, places=prompt_tokens + count))
+    load_seconds = time.perf_counter() - start
+    vocabulary = generator.decoder.config.vocabulary
+    prompt = np.random.default_rng(0).integers(0, vocabulary, prompt_tokens).tolist()
+    _round(generator, prompt, count)  # compiles
+    rounds, start = [], time.perf_counter()
+    most = max(LEAST_ROUNDS, options.rounds)
+    while len(rounds) < LEAST_ROUNDS or (len(rounds) < most and time.perf_counter() - start < options.seconds):
+        rounds.append(_round(generator, prompt, count))
+    first, each = (median(times) for times in zip(*rounds, strict=True))
+    read = {"tokens": prompt_tokens, "seconds": first, "throughput": prompt_tokens / first}
+    generated = {"tokens": count, "seconds": each, "throughput": 1 / each}
+    if options.json:
+        facts = {"rounds": len(rounds), "threads": get_num_threads(), "load": load_seconds}
+        console.emit_json({"model": Path(options.model).stem, "prompt": read, "generation": generated, **facts})
+        return console.OK
+    rows = [
+        ["", "tokens", "tokens/s", ""],
+        ["prompt", f"{prompt_tokens}", f"{prompt_tokens / first:.4g}", f"{console.seconds_text(first)} to the first"],
+        ["generation", f"{count}", f"{1 / each:.4g}", f"{console.seconds_text(each)} a token"],
+    ]
+    console.emit(console.table(rows))
+    return console.OK
+
+
+def _round(generator: Any, prompt: list[int], count: int) -> tuple[float, float]:
+    """Return the seconds until the first token, and of each token after it."""
+    generator.reset()
+    return Timed(generator.greedy(prompt, count)).measure()

@@ -113,7 +113,7 @@ def load(path: str | os.PathLike[str], places: int | None = None, rows: int = 1)
 
 
 def _folder(source: str) -> tuple[DecoderConfig, Weights]:
-    values = _config(Path(source, _CONFIG))
+    values = read_config(Path(source, _CONFIG))
     tree: Any = read_weights(source).tree
     if not isinstance(tree, dict) or not all(isinstance(t, Tensor) for t in tree.values()):
         raise ArtifactError(f"{source}: the weights are not tensors by name")
@@ -126,7 +126,7 @@ def _folder(source: str) -> tuple[DecoderConfig, Weights]:
     return config, weights
 
 
-def _config(path: Path) -> dict[str, Any]:
+def read_config(path: Path) -> dict[str, Any]:
     if not path.is_file() or path.stat().st_size > _MAX_CONFIG_BYTES:
         raise ArtifactError(f"{path}: not a configuration of at most {_MAX_CONFIG_BYTES} bytes")
     try:

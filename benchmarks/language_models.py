@@ -2,7 +2,8 @@
 
 FILE is a GGUF file. Both read a prompt of random tokens and generate the most likely tokens, in alternating rounds;
 ``llama-cpp-python`` is called through its Python methods. Then both continue ten texts, and the number of equal tokens
-of each is compared. Without llama-cpp-python graphc runs alone.
+of each is compared. ``--perplexity TEXT`` compares the perplexities of a text file instead: of graphc, of graphc with
+f32 weights, and of llama.cpp. Without llama-cpp-python graphc runs alone.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,9 +44,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--prompt", type=int, default=128, help="tokens of the prompt")
     parser.add_argument("--tokens", type=int, default=64, help="tokens to generate")
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--perplexity", metavar="TEXT", help="text file whose perplexities are compared")
+    parser.add_argument("--window", type=int, default=512, help="tokens that are predicted together")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(argv)
     gc.set_num_threads(options.threads)
+    if options.perplexity is not None:
+        return _print_perplexities(options)
     decoder = gc.llm.load(options.file, places=options.prompt + options.tokens)
     contenders: dict[str, Generate] = {"graphc": _afresh(gc.llm.Generator(decoder))}
     if (peer := find_library("llama_cpp")) is not None:
@@ -88,6 +94,41 @@ def _llama_cpp(peer: Any, options: argparse.Namespace) -> Generate:
             yield tokens[0]
 
     return generate
+
+
+def _print_perplexities(options: argparse.Namespace) -> int:
+    decoder = gc.llm.load(options.file, places=options.window)
+    tokens = gc.llm.load_tokenizer(options.file).encode(Path(options.perplexity).read_text(encoding="utf-8"))
+    values = {
+        "graphc, f32 weights": gc.llm.perplexity(decoder.train(), tokens, options.window),
+        "graphc": gc.llm.perplexity(decoder.eval(), tokens, options.window),
+    }
+    if (peer := find_library("llama_cpp")) is not None:
+        values["llama.cpp"] = _llama_cpp_perplexity(peer, options, np.array(tokens))
+    exact = values["graphc, f32 weights"]
+    rows = [{"engine": n, "perplexity": v, "difference %": 100 * (v / exact - 1)} for n, v in values.items()]
+    if options.json:
+        print(json.dumps({"tokens": len(tokens), "window": options.window, "perplexities": rows}, indent=2))
+        return 0
+    print(f"{len(tokens)} tokens, windows of {options.window}")
+    print(format_table([*rows[0]], [[n, f"{v:.4f}", f"{d:+.4f}"] for n, v, d in (row.values() for row in rows)]))
+    return 0
+
+
+def _llama_cpp_perplexity(peer: Any, options: argparse.Namespace, tokens: np.ndarray) -> float:
+    """Return the perplexity over the windows of ``gc.llm.perplexity``."""
+    window, threads = options.window, {"n_threads": options.threads, "n_threads_batch": options.threads}
+    model = peer.Llama(options.file, n_ctx=window, n_batch=window, logits_all=True, verbose=False, **threads)
+    total = 0.0
+    for start in range(0, tokens.size - 1, window):
+        part = tokens[start : start + window + 1]
+        model.reset()
+        model.eval(part[:-1].tolist())
+        logits = np.array(model.scores[: part.size - 1], np.float64)
+        largest = logits.max(-1, keepdims=True)
+        total += (largest[:, 0] + np.log(np.exp(logits - largest).sum(-1))).sum()
+        total -= logits[np.arange(part.size - 1), part[1:]].sum()
+    return float(np.exp(total / (tokens.size - 1)))
 
 
 def _equal_tokens(contenders: dict[str, Generate], file: str, count: int) -> dict[str, int]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmarks import language_models
@@ -26,3 +28,33 @@ def test_tokens_are_compared_until_the_first_that_differs(tmp_path: Path):
     file = str(write_random_decoder(tmp_path / "model.gguf"))
     engines = {"a": lambda prompt, n: iter([1, 2, 3]), "b": lambda prompt, n: iter([1, 5, 3])}
     assert set(language_models._equal_tokens(engines, file, 3).values()) == {1}
+
+
+def test_perplexities_of_a_text(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    pytest.importorskip("tokenizers", reason="tokenizers is not installed")
+    monkeypatch.setattr(language_models, "find_library", lambda name: None)
+    file, text = str(write_random_decoder(tmp_path / "model.gguf")), tmp_path / "text.txt"
+    text.write_text("a text")
+    assert language_models.main([file, "--perplexity", str(text), "--window", "4", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    exact, own = found["perplexities"]
+    assert found["tokens"] == 6 and exact["difference %"] == 0 and abs(own["difference %"]) < 0.01
+    assert own["perplexity"] == pytest.approx(exact["perplexity"], rel=1e-4) and own["perplexity"] > 1
+
+
+def test_perplexity_of_an_engine_with_logits(tmp_path: Path):
+    class Engine:
+        def __init__(self, *arguments: object, **settings: object):
+            self.scores = np.zeros((4, 8))
+
+        def reset(self) -> None:
+            self.scores[:] = 0
+
+        def eval(self, tokens: list[int]) -> None:
+            self.scores[np.arange(len(tokens)), tokens] = np.log(9)  # the token before has 9 of 16 parts
+
+    options = argparse.Namespace(file="", window=4, threads=1)
+    found = language_models._llama_cpp_perplexity(
+        argparse.Namespace(Llama=Engine), options, np.array([3, 3, 3, 3, 3, 3, 5])
+    )
+    assert found == pytest.approx(((16 / 9) ** 5 * 16) ** (1 / 6))

@@ -120,7 +120,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     # Models of sequences as steps with states.
     "streams": ("base", "ir", "ir.graph", "ops", "tensors", "tracing", "nn", "calls", "checks"),
     # Language models from files.
-    "llm": ("base", "files", "ops", "tape", "tensors", "tracing", "nn", "checkpoints", "calls"),
+    "llm": ("base", "files", "ops", "tape", "tensors", "tracing", "nn", "checkpoints", "calls", "models"),
     # Models as C libraries.
     "c_library": (
         *("base", "files", "ir.kernel", "ir.graph", "codegen.machine", "passes", "codegen.llvm", "codegen.link"),

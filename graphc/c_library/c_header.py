@@ -205,6 +205,8 @@ def _entry(plan: LibraryPlan, entry: EntryPlan, report: RealtimeReport | None) -
     for argument in entry.arguments:
         if argument.is_fixed:
             pieces.append(_macros(plan, entry, argument))
+    for identifier, d in zip(entry.dim_identifiers, entry.dims, strict=True):
+        pieces.append(f"#define {macro(plan, entry, identifier, 'MAX')} {d.high}\n")
     if not is_size(entry.arena):
         pieces.append(f"#define {macro(plan, entry, 'ARENA_SIZE')} {entry.arena}\n")
     table = f"{f'{plan.upper}_IMPORTED' if plan.is_windows else 'extern'} const {plan.name}_tensor_t"

@@ -82,7 +82,7 @@ class Built:
     modules: tuple[LlvmModule, ...]
     """Modules of the programs, with distinct prefixes."""
     weights: np.ndarray
-    """Bytes of the constants of all entries, followed by the initial states."""
+    """Bytes of the constants of all entries, followed by the initial states without the zeros at their end."""
     targets: tuple[Target, ...]
     """Machines that it is compiled for, best first."""
 
@@ -136,7 +136,7 @@ def build(sources: Sequence[LibrarySource], changing: Collection[str], choices: 
     block = _Block()
     constants = [[[(slot, block.add(data)) for slot, data in _constants(c)] for c in row] for row in by_entry]
     arrays = _arrays(sources)
-    initial = block.add_states([(s.offset - CONTEXT_BYTES, arrays[s.spec.name]) for s in states], state_bytes)
+    initial = block.add_states([(s.offset - CONTEXT_BYTES, arrays[s.spec.name]) for s in states])
     data = block.bytes()
     offsets = {s.spec.name: s.offset for s in states}
     entries = tuple(_entry(name, *row, offsets) for row in zip(by_entry, constants, strict=True))
@@ -151,7 +151,7 @@ def build(sources: Sequence[LibrarySource], changing: Collection[str], choices: 
         entries,
         states,
         state_bytes,
-        initial,
+        *initial,
         data.nbytes,
         choices.weights,
         choices.threads,
@@ -223,12 +223,16 @@ class _Block:
             self._end = align(self._end + data.nbytes)
         return self._offsets[key]
 
-    def add_states(self, states: Sequence[tuple[int, np.ndarray]], nbytes: int) -> int:
-        """Add a region of ``nbytes`` with arrays at given offsets in it, and return its offset."""
+    def add_states(self, states: Sequence[tuple[int, np.ndarray]]) -> tuple[int, int]:
+        """Add a region with arrays at given offsets in it, up to the last one that is not all zeros. Return its offset
+        and size."""
         start = self._end
-        self._arrays += [(start + offset, np.ascontiguousarray(a).reshape(-1).view(np.uint8)) for offset, a in states]
-        self._end = start + nbytes
-        return start
+        stored = [(start + offset, np.ascontiguousarray(a).reshape(-1).view(np.uint8)) for offset, a in states]
+        while stored and not stored[-1][1].any():
+            stored.pop()
+        self._arrays += stored
+        self._end = align(stored[-1][0] + stored[-1][1].nbytes) if stored else start
+        return start, self._end - start
 
     def bytes(self) -> np.ndarray:
         """Return the block as one array of bytes."""

@@ -249,11 +249,16 @@ def _detect(w: GuardedWriter, plan: LibraryPlan) -> str:
 
 
 def _copy_initial(w: GuardedWriter, plan: LibraryPlan, weights: str) -> None:
-    """Copy the initial states into the context."""
-    if plan.state_bytes:
+    """Copy the initial states into the context, and set those after them to zero."""
+    size, zeros = plan.initial_bytes, plan.state_bytes - plan.initial_bytes
+    if size:
         w.declare("memcpy", _MEMCPY)
         source, states = w.offset(weights, plan.initial), w.offset("%net", CONTEXT_BYTES)
-        w.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {states}, ptr {source}, i64 {plan.state_bytes}, i1 false)")
+        w.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {states}, ptr {source}, i64 {size}, i1 false)")
+    if zeros:
+        w.declare("memset", "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+        rest = w.offset("%net", CONTEXT_BYTES + size)
+        w.do(f"call void @llvm.memset.p0.i64(ptr {rest}, i8 0, i64 {zeros}, i1 false)")
 
 
 def _require_header(w: GuardedWriter, plan: LibraryPlan, address: str, name: str, status: str) -> None:

@@ -214,6 +214,8 @@ class LibraryPlan:
     """Size of all states in the context, a multiple of ALIGNMENT."""
     initial: int
     """Offset of the initial states in the weights."""
+    initial_bytes: int
+    """Size of the initial states in the weights; those after them are zeros."""
     weight_bytes: int
     weights: str
     """INSIDE or BESIDE."""

@@ -6,7 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from graphc.base.dtypes import int32
+from graphc.base.errors import ArgumentError
+from graphc.base.sizes.named_dims import Dim
 from graphc.llm.config import DecoderConfig, Rotary
+from graphc.models.model_entries import Entry
 from graphc.nn import functional as F
 from graphc.nn.module import Module
 from graphc.nn.modules.container import ModuleList
@@ -209,6 +213,36 @@ class Decoder(Module):
         """Return the logits [rows, vocabulary] after integers [rows, count], which stand from ``position`` on; earlier
         tokens are those of earlier calls, whose keys and values the caches hold."""
         return self._logits(self._hidden(tokens, position)[:, -1:])[:, 0]
+
+    def entries(self) -> dict[str, Entry]:
+        """Return the entries ``prefill`` and ``step``, for ``gc.build_library`` and ``gc.export``.
+
+        Both take ``tokens`` i32[rows, count], which stand from ``position`` on, and return ``logits`` f32[rows,
+        vocabulary] of the next token and the ``likeliest`` one, i32[rows]. ``step`` takes one token; ``prefill`` up to
+        64, with a position that leaves room for 64 in the caches.
+
+        Raises ArgumentError for caches of 64 places.
+
+        Example:
+            >>> import graphc as gc
+            >>> model = gc.llm.load("SmolLM2-135M-Instruct.Q4_1.gguf", places=512)  # doctest: +SKIP
+            >>> library = gc.build_library(model.entries(), path="model.so")  # doctest: +SKIP
+        """
+        if self.places == BLOCK:
+            raise ArgumentError(f"entries need caches of more than {BLOCK} places", remedy="load with places=128")
+        count = Dim("count", 1, BLOCK)
+        first, any_place = Dim("position", 0, self.places - BLOCK), Dim("position", 0, self.places - 1)
+        tokens = zeros(self.rows, BLOCK, dtype=int32)
+        read = {"tokens": (None, count), "position": first}
+        return {
+            "prefill": Entry(self.next_token, tokens, 0, dims=read, train=False),
+            "step": Entry(self.next_token, tokens[:, :1], 0, dims={"position": any_place}, train=False),
+        }
+
+    def next_token(self, tokens: Tensor, position: int) -> dict[str, Tensor]:
+        """Return the ``logits`` of ``step`` and the ``likeliest`` tokens i32[rows]."""
+        logits = self.step(tokens, position)
+        return {"logits": logits, "likeliest": logits.argmax(-1).to(int32)}
 
 
 def _tables(rotary: Rotary, places: int) -> tuple[np.ndarray, np.ndarray]:

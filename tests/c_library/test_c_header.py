@@ -29,7 +29,8 @@ def test_functions_have_names_and_types_of_the_model(built: Built):
 def test_sizes_of_calls_are_arguments(built: Built):
     text = header(built, "sizes")
     assert "size_t sizes_run_arena_size(int64_t batch, int64_t time);" in text
-    assert "batch: 1 to 64" in text and "SIZES_RUN_X_COUNT" not in text and "SIZES_RUN_ARENA_SIZE" not in text
+    assert "batch: 1 to 64" in text and "#define SIZES_RUN_BATCH_MAX 64\n" in text
+    assert "SIZES_RUN_X_COUNT" not in text and "SIZES_RUN_ARENA_SIZE" not in text
 
 
 def test_states_are_listed_and_make_the_context_writable(built: Built):

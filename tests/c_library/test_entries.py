@@ -59,6 +59,31 @@ def test_entries_share_states_and_hold_equal_weights_once(tmp_path: Path):
     assert list(again.entries) == ["encode"]
 
 
+@pytest.mark.parametrize("numbers", [(1.0, 2.0), (0.0, 2.0), (1.0, 0.0), (0.0, 0.0), (1.0, -0.0)])
+def test_zeros_at_the_end_of_the_states_are_not_stored(numbers: tuple[float, ...], tmp_path: Path):
+    class Sums(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            for name, number in zip("ab", numbers, strict=True):
+                self.register_buffer(name, graphc.full((1024,), number))
+
+        def forward(self, x: Any) -> Any:
+            for state in (self.a, self.b):
+                state.copy_(state + x)
+            return graphc.stack([self.a, self.b])
+
+    library = build_library(Sums(), graphc.zeros(1024), path=tmp_path / "sums.so", emit=("so", "py"))
+    stored = max((n for n, x in enumerate(numbers, 1) if np.signbit(x) or x), default=0)
+    assert library.weight_bytes == 4096 * stored and library.context_bytes == 64 + 2 * 4096
+    found, x = loaded(library), np.ones(1024, np.float32)
+    start = found.save_state()
+    for _ in range(2):
+        for count in (1, 2):
+            assert np.array_equal(found.run(x)[:, 0], np.add(numbers, count))
+        found.call("reset_state", found.context)
+        assert np.array_equal(found.save_state(), start)
+
+
 def test_a_library_trains(tmp_path: Path):
     graphc.manual_seed(1)
     net = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 3))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any
 from graphc.base.errors import ArgumentError, GraphcError
 from graphc.base.host_parts import host_parts_of
 from graphc.calls.machine import HOST, compile_on, machine_named, strict_name
-from graphc.cli import arguments, console, exported, library, recompile, targets
+from graphc.cli import arguments, console, decoders, exported, library, recompile, targets
 from graphc.cli.fields import Field
 from graphc.cli.model_fields import MODEL, describe
 from graphc.codegen.machine.target import Target, named_targets, target_named
@@ -55,6 +55,7 @@ EXAMPLES = (
     "graphc compile net.py:Net --input x:f32[1,1,28,28] -o net.onnx",
     "graphc compile net.pt2 --native -o net.gcm",
     "graphc compile net.py:Net --input x:f32[1,1,28,28] --emit so,h,c,py -o net.so",
+    "graphc compile model.gguf --places 512 -o model.so",
 )
 JSON = (
     *MODEL,
@@ -107,6 +108,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--dump", metavar="FOLDER", help="write every compiler stage to a folder, as GRAPHC_DUMP does")
     parser.add_argument("--json", action="store_true", help="print a report on the output file as JSON")
+    decoders.add_argument(parser, arguments.count)
     library.add_arguments(parser)
     parser.set_defaults(run=run)
 
@@ -181,21 +183,24 @@ def _dumping(folder: str | None) -> Iterator[None]:
 
 
 def _write(options: argparse.Namespace) -> int:
-    start = time.perf_counter()
+    start, parts = time.perf_counter(), _decoder if decoders.is_decoder(options) else prepare
     if library.is_requested(options):
-        return library.write(options, lambda: (*prepare(options), passes_of(options)))
+        return library.write(options, lambda: (*parts(options), passes_of(options)))
     if recompile.is_file(options):
         _check_machine(options)
         return _say(options, recompile.write(options, _machines(options)), {}, start, "written")
     _check_format(options)
     _check_machine(options)
-    model, examples, dims = prepare(options)
+    model, examples, dims = parts(options)
     passes = passes_of(options)
     output = Path(options.output)
     if not output.resolve().parent.is_dir():
         raise console.UsageError(f"there is no folder {str(output.parent)!r} to write {output.name!r} to")
-    if host_parts_of(model) is not None and format_of(options.output) != ONNX:
-        manifest, stages = _write_texts(options, model, examples, dims, passes), {}
+    if isinstance(model, dict):
+        manifest, stages = _write_entries(options, model, passes), {}
+    elif host_parts_of(model) is not None and format_of(options.output) != ONNX:
+        entries = {model_manifest.ENTRY: Entry(model, *examples, dims=dims)}
+        manifest, stages = _write_entries(options, entries, passes), {}
     elif format_of(options.output) == ONNX:
         manifest, stages = _write_onnx(options, model, examples, dims), {}
     else:
@@ -222,6 +227,11 @@ def _say(
     return console.OK
 
 
+def _decoder(options: argparse.Namespace) -> tuple[Any, list[Any], Any]:
+    """Return the entries of a language model as ``prepare`` returns a model: without examples and dimensions."""
+    return decoders.entries(options), [], None
+
+
 def passes_of(options: argparse.Namespace) -> Arranged:
     """Return the user's passes named by ``--passes``."""
     return targets.resolve_passes(options.passes, options.target)
@@ -245,12 +255,10 @@ def _write_onnx(options: argparse.Namespace, model: Any, examples: list[Any], di
         return targets.guarded(write, f"tracing {options.target}")
 
 
-def _write_texts(
-    options: argparse.Namespace, model: Any, examples: list[Any], dims: Any, passes: Arranged
-) -> ModelManifest:
-    """Write a model with texts: its program, and the operators that run in Python around it. Raises UsageError."""
+def _write_entries(options: argparse.Namespace, entries: Mapping[str, Entry], passes: Arranged) -> ModelManifest:
+    """Write entries: of a language model, or the one of a model with texts, whose operators on texts run in Python.
+    Raises UsageError."""
     content_options = _content_options(options, passes)
-    entries = {model_manifest.ENTRY: Entry(model, *examples, dims=dims)}
 
     def content() -> Artifact:
         return content_of(entries, None, content_options)

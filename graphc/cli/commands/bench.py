@@ -95,9 +95,7 @@ JSON = (
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "model",
-        metavar="FILE",
-        help="a .gcm, .pt2, .onnx, .mlir or .gguf file; with --breakdown also a model in Python",
+        "model", metavar="FILE", help="a .gcm, .pt2, .onnx, .mlir or .gguf file; with --breakdown a model in Python too"
     )
     parser.add_argument(
         "--input",

@@ -47,6 +47,9 @@ class Sampling:
     """Start of the random numbers; the number at a position depends on the seed and the position alone."""
 
     def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise ArgumentError(f"Sampling: {name} is {value!r}", remedy="pass a number")
         ranges = {
             "repetition_penalty": (self.repetition_penalty > 0.0, "above 0"),
             "temperature": (self.temperature >= 0, "0 or more"),

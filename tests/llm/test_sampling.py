@@ -90,6 +90,8 @@ def test_temperature_0_takes_the_most_likely_token_after_the_penalty():
         {"top_p": 1.1},
         {"min_p": 2.0},
         {"seed": -1},
+        {"top_p": "0.9"},
+        {"top_k": True},
     ],
     ids=str,
 )

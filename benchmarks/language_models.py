@@ -24,14 +24,16 @@ from benchmarks.harness.timing import find_library
 from graphc.cli.token_times import Timed
 
 TEXTS = (
-    *(
-        "The capital of France is",
-        "Once upon a time",
-        "def fibonacci(n):",
-        "Water boils at",
-        "The three laws of motion",
-    ),
-    *("Dear Sir or Madam,", "In 1969, people", "The opposite of hot is", "A recipe for bread:", "1, 2, 3, 4,"),
+    "The capital of France is",
+    "Once upon a time",
+    "def fibonacci(n):",
+    "Water boils at",
+    "The three laws of motion",
+    "Dear Sir or Madam,",
+    "In 1969, people",
+    "The opposite of hot is",
+    "A recipe for bread:",
+    "1, 2, 3, 4,",
 )
 Generate = Callable[[Sequence[int], int], Iterator[int]]
 """Yields tokens after a prompt, of the given number."""
@@ -52,15 +54,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.perplexity is not None:
         return _print_perplexities(options)
     decoder = gc.llm.load(options.file, places=options.prompt + options.tokens)
-    contenders: dict[str, Generate] = {"graphc": _afresh(gc.llm.Generator(decoder))}
+    contenders: dict[str, Generate] = {"graphc": _graphc(gc.llm.Generator(decoder))}
     if (peer := find_library("llama_cpp")) is not None:
         contenders["llama.cpp"] = _llama_cpp(peer, options)
     prompt = np.random.default_rng(0).integers(0, decoder.config.vocabulary, options.prompt).tolist()
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in contenders}
     for number in range(options.rounds + 1):
         for name, generate in contenders.items():
-            found = Timed(generate(prompt, options.tokens)).measure()
-            times[name] += [found] if number else []  # the first round compiles
+            seconds = Timed(generate(prompt, options.tokens)).measure()
+            times[name] += [seconds] if number else []  # the first round compiles
     medians = {name: np.median(rows, axis=0).tolist() for name, rows in times.items()}
     equal = _equal_tokens(contenders, options.file, options.tokens)
     rows = [{"engine": n, "prompt ms": 1e3 * first, "token ms": 1e3 * rest} for n, (first, rest) in medians.items()]
@@ -73,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _afresh(generator: gc.llm.Generator) -> Generate:
+def _graphc(generator: gc.llm.Generator) -> Generate:
     def generate(prompt: Sequence[int], count: int) -> Iterator[int]:
         generator.reset()
         return generator.greedy(prompt, count)

@@ -24,16 +24,20 @@ def add_argument(parser: argparse.ArgumentParser, kind: Any) -> None:
     )
 
 
+def is_language_model(text: str) -> bool:
+    """Check whether a path is a GGUF file, or a folder with ``config.json``."""
+    return Path(text).suffix == ".gguf" or Path(text, "config.json").is_file()
+
+
 def is_decoder(options: argparse.Namespace) -> bool:
     """Check whether the target is a language model. Raise UsageError for ``--places`` of another one."""
-    path = Path(options.target)
-    found = path.suffix == ".gguf" or (path / "config.json").is_file()
-    if options.places is not None and not found:
+    is_language = is_language_model(options.target)
+    if options.places is not None and not is_language:
         raise console.UsageError(
             f"--places applies only to language models, and {options.target} is none",
             remedy="pass a GGUF file, or a folder with config.json and safetensors files",
         )
-    return found
+    return is_language
 
 
 def entries(options: argparse.Namespace) -> dict[str, Any]:

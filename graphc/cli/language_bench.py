@@ -19,6 +19,14 @@ from graphc.runtime.threads import get_num_threads
 # Most files are no language models.
 Generator, load = deferred("graphc.llm.generation:Generator"), deferred("graphc.llm.loading:load")
 PROMPT, TOKENS, LEAST_ROUNDS = 128, 64, 3
+_REFUSED = {
+    **dict.fromkeys(("fill", "entry", "rate", "block", "breakdown", "device")),
+    **{name: [] for name in ("input", "shape", "assert", "compare")},
+    **{"streams": 1, "train": False, "trust": False, "target": "host"},
+}
+"""Options of ``graphc bench`` that do not apply to language models, and their defaults."""
+_STORED = {"assert": "asserts", "target": "machine"}
+"""Names under which options are stored, where they differ."""
 JSON = (
     Field("prompt.tokens", "integer", "language models: random tokens that are read", optional=True),
     Field("prompt.seconds", "number", "time until the first token: median of the rounds", "s", True),
@@ -29,13 +37,14 @@ JSON = (
 )
 
 
-def is_language_model(text: str) -> bool:
-    """Check whether a path is a GGUF file, or a folder with ``config.json``."""
-    return Path(text).suffix == ".gguf" or Path(text, "config.json").is_file()
-
-
 def run(options: argparse.Namespace) -> int:
     """Generate in rounds, after one that compiles: at least 3 and then for about ``--duration``."""
+    wrong = next((o for o, default in _REFUSED.items() if getattr(options, _STORED.get(o, o)) != default), None)
+    if wrong is not None:
+        raise console.UsageError(
+            f"--{wrong} does not apply to language models",
+            remedy="choose by --prompt, --tokens, --duration, --rounds and --threads",
+        )
     prompt_tokens, count = options.prompt or PROMPT, options.tokens or TOKENS
     if count < 2:
         raise console.UsageError("the time of a token needs two of them", remedy="pass --tokens 2 or more")

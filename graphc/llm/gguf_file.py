@@ -116,10 +116,12 @@ class _Cursor:
             start = end + _LENGTH.size
             end = start + _LENGTH.unpack_from(buffer, end)[0] if start <= total else start
             if end > total:
+                self.position = min(start, total)
                 raise self.error(f"the file ends inside {what}: it has {count} strings")
             try:
                 strings.append(str(buffer[start:end], "utf-8"))
             except UnicodeDecodeError:
+                self.position = start
                 raise self.error(f"{what} is not UTF-8") from None
         self.position = end
         return strings

@@ -28,8 +28,12 @@ M = TypeVar("M", bound=Module)
 _WEIGHTS, _CONFIG = "adapter_model.safetensors", "adapter_config.json"
 _MATRICES = ("lora_A", "lora_B")
 _PREFIX = "base_model.model."
-_OTHER_FORMULAS = ("alora_invocation_tokens", "alpha_pattern", "arrow_config", "fan_in_fan_out", "layer_replication")
-_OTHER_FORMULAS += (
+_OTHER_FORMULAS = (
+    "alora_invocation_tokens",
+    "alpha_pattern",
+    "arrow_config",
+    "fan_in_fan_out",
+    "layer_replication",
     "lora_bias",
     "modules_to_save",
     "rank_pattern",

@@ -33,6 +33,16 @@ def test_figures(model: Path, graphc: Graphc):
 
 
 def test_options_that_do_not_fit(model: Path, graphc: Graphc, tmp_path: Path):
-    assert graphc("bench", model, "--rate", 5).code == console.USAGE
+    options = (
+        ("--rate", 5),
+        ("--target", "sse2"),
+        ("--assert", "p50<1s"),
+        ("--streams", 2),
+        ("--trust",),
+        ("--fill", "ones"),
+    )
+    for option in options:
+        done = graphc("bench", model, *option)
+        assert done.code == console.USAGE and f"{option[0]} does not apply" in done.err
     assert graphc("bench", model, "--tokens", 1).code == console.USAGE
     assert graphc("bench", tmp_path / "net.gcm", "--prompt", 5).code == console.USAGE

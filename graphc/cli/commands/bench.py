@@ -23,6 +23,7 @@ from graphc.cli import (
     breakdown,
     comparison,
     console,
+    decoders,
     exported,
     inputs,
     language_bench,
@@ -219,12 +220,7 @@ class Measurement(NamedTuple):
 
 
 def run(options: argparse.Namespace) -> int:
-    if language_bench.is_language_model(options.model):
-        if options.compare or options.asserts or options.rate or options.shape or options.input or options.breakdown:
-            raise console.UsageError(
-                "language models are measured alone, by --prompt, --tokens, --duration, --rounds and --threads",
-                remedy="leave out the other options",
-            )
+    if decoders.is_language_model(options.model):
         return language_bench.run(options)
     if options.prompt or options.tokens:
         raise console.UsageError(f"{options.model} is no language model", remedy="leave out --prompt and --tokens")

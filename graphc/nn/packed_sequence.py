@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphc.base.errors import AttributeValueError, ShapeError
+from graphc.base.errors import AttributeValueError, ShapeError, ValueNeededError
 from graphc.ops.pointwise import elementwise as ew
-from graphc.tensors.creation import from_numpy
+from graphc.tensors.creation import arange, from_numpy
 from graphc.tensors.tensor import Tensor
 
 
@@ -26,15 +26,61 @@ class PackedSequence(NamedTuple):
 
     def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
         """Return a copy with the data converted by ``Tensor.to``."""
-        return self._replace(data=self.data.to(*args, **kwargs))
+        return self._replace(data=self[0].to(*args, **kwargs))
 
     def double(self) -> PackedSequence:
         """Return a copy with f64 data."""
-        return self._replace(data=self.data.double())
+        return self._replace(data=self[0].double())
 
     def float(self) -> PackedSequence:
         """Return a copy with f32 data."""
-        return self._replace(data=self.data.float())
+        return self._replace(data=self[0].float())
+
+
+class MaskedSequence(PackedSequence):
+    """Result of ``pack_padded_sequence`` in a trace, for lengths that each call brings.
+
+    The elements stay padded, [steps, batch, ...] with zeros after the end of each sequence, and sequences keep their
+    order, since no trace knows how many elements there are.
+    """
+
+    __slots__ = ()
+
+    @property
+    def padded(self) -> Tensor:
+        """[steps, batch, ...]."""
+        return self[0]
+
+    @property
+    def lengths(self) -> Tensor:
+        """i64 [batch]."""
+        return self[1]
+
+    @property
+    def data(self) -> Tensor:  # pyright: ignore[reportIncompatibleVariableOverride]
+        raise ValueNeededError(
+            "data of a packed sequence: the number of elements follows from the lengths, which only calls know",
+            remedy="unpack with pad_packed_sequence, or pass the lengths as a list (compiles a program for each list)",
+        )
+
+    @property
+    def batch_sizes(self) -> Tensor:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Number of sequences that have each step, i64 [steps]; zero after the longest sequence."""
+        return self.mask().long().sum(1)
+
+    def mask(self) -> Tensor:
+        """Mark the steps that each sequence has: bool [steps, batch]."""
+        return steps_within(self.lengths, self.padded.shape[0])
+
+    def with_padded(self, x: Tensor, value: float = 0.0) -> MaskedSequence:
+        """Return this with the elements of [steps, batch, ...], and ``value`` after the end of each sequence."""
+        mask = self.mask()
+        return MaskedSequence(ew.where(mask.reshape(*mask.shape, *(1,) * (len(x.shape) - 2)), x, value), self.lengths)
+
+
+def steps_within(lengths: Tensor, steps: int) -> Tensor:
+    """Mark the steps before the end of each sequence: bool [steps, batch]."""
+    return ew.lt(arange(steps).unsqueeze(1), lengths.unsqueeze(0))
 
 
 def sizes_of(packed: PackedSequence) -> np.ndarray:

@@ -46,6 +46,7 @@ PAGES = [
     "docs/hooks.md",
     "docs/memory.md",
     "docs/control_flow.md",
+    "docs/variable_lengths.md",
     "docs/monitor.md",
     "docs/calls.md",
     "docs/artifact.md",

@@ -9,8 +9,16 @@ import pytest
 
 import graphc
 from graphc import nn
-from graphc.errors import AttributeValueError, ShapeError
-from graphc.nn.packed_sequence import PackedSequence, lengths_of, packed_data, padded_data, running, sizes_of
+from graphc.errors import AttributeValueError, ConditionError, IndexRangeError, ShapeError, ValueNeededError
+from graphc.nn.packed_sequence import (
+    MaskedSequence,
+    PackedSequence,
+    lengths_of,
+    packed_data,
+    padded_data,
+    running,
+    sizes_of,
+)
 from graphc.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from tests.nn.compare import floats, load, pull, same, tensor
 
@@ -71,5 +79,92 @@ def test_recurrent_layers_as_torch(torch, kind: str, options: dict[str, Any], gi
 
 def test_wrong_inputs():
     packed = pack_padded_sequence(graphc.ones(3, 2, 5), [3, 2])
-    with pytest.raises(ShapeError, match=r"packed \[5, 5\] is not \[\*, 4\]"):
+    with pytest.raises(ShapeError, match=r"packed elements \[5\] are not \[4\]"):
         nn.LSTM(4, 2)(packed)
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+def test_lengths_as_data_as_torch(torch, kind: str):
+    theirs = getattr(torch.nn, kind)(3, 4, num_layers=2, bidirectional=True).double()
+    ours = getattr(nn, kind)(3, 4, num_layers=2, bidirectional=True).double()
+    load(ours, theirs)
+    x, states = floats(5, 3, 3), floats(2, 4, 3, 4, seed=1)
+    x[4, 0], x[3:, 2] = np.nan, np.inf  # padding takes no part
+
+    def run(layer: Any, rnn: Any, x: Any, lengths: Any, first: Any) -> tuple[Any, ...]:
+        packed, last = layer(rnn.pack_padded_sequence(x, lengths, enforce_sorted=False), first)
+        assert isinstance(packed, rnn.PackedSequence)
+        padded, back = rnn.pad_packed_sequence(packed, padding_value=-1.5, total_length=6)
+        return (padded, *(last if kind == "LSTM" else [last]), back)
+
+    compiled = graphc.compile(lambda x, n, first: run(ours, nn.utils.rnn, x, n, first))
+    for lengths in ([4, 5, 3], [1, 2, 1], [3, 3, 3]):
+        mine, other = tensor(x, True), torch.tensor(x, requires_grad=True)
+        first = tuple(tensor(s) for s in states) if kind == "LSTM" else tensor(states[0])
+        other_first = tuple(map(torch.tensor, states)) if kind == "LSTM" else torch.tensor(states[0])
+        *results, back = compiled(mine, graphc.tensor(lengths), first)
+        *expected, _ = run(theirs, torch.nn.utils.rnn, other, torch.tensor(lengths), other_first)
+        assert back.tolist() == lengths
+        for a, b in zip(results, expected, strict=True):
+            same(a, b)
+        for layer in (ours, theirs):
+            layer.zero_grad()
+        pull(torch, results, expected)
+        same(mine.grad, other.grad)
+        for p, q in zip(ours.parameters(), theirs.parameters(), strict=True):
+            same(p.grad, q.grad)
+    assert len(compiled.programs) == 1
+
+
+def test_lengths_of_calls_are_checked():
+    def through(x: Any, lengths: Any, ordered: bool, total: int | None = None) -> Any:
+        packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=ordered)
+        return pad_packed_sequence(packed, batch_first=True, total_length=total)[0]
+
+    x, compiled = graphc.ones(2, 4, 1), graphc.compile(through)
+    for lengths in ([4, 2], [4, 4]):
+        n = graphc.tensor(lengths)
+        assert graphc.equal(compiled(x, n, True), through(x, n, True))
+    short = graphc.tensor([2, 1])
+    assert graphc.equal(compiled(x, short, True, 3), through(x, short, True, 3))
+    for lengths, options, error, message in [
+        ([4, 5], (False,), IndexRangeError, "pack_padded_sequence: length 5"),
+        ([4, 0], (False,), IndexRangeError, "pack_padded_sequence: length 0"),
+        ([2, 4], (True,), ConditionError, "not sorted, longest first: pass enforce_sorted=False"),
+        ([2, 1], (True,), ConditionError, "pass total_length= the number of steps"),
+        ([4, 1], (True, 3), IndexRangeError, "total_length is below a length: 4"),
+    ]:
+        with pytest.raises(error, match=message):
+            compiled(x, graphc.tensor(lengths), *options)
+    with pytest.raises(ShapeError, match=r"one length for each of 2 sequences, got shape \[3\]"):
+        compiled(x, graphc.tensor([1, 1, 1]), False)
+
+
+def test_parts_of_masked_sequences():
+    def parts(x: Any, lengths: Any) -> Any:
+        packed = pack_padded_sequence(x, lengths, enforce_sorted=False).double()
+        assert isinstance(packed, MaskedSequence) and packed.sorted_indices is None
+        return packed, packed.batch_sizes
+
+    packed, sizes = graphc.compile(parts)(graphc.ones(3, 2), graphc.tensor([1, 2]))
+    assert sizes.tolist() == [2, 1, 0] and packed.padded.tolist() == [[1, 1], [0, 1], [0, 0]]
+    assert packed.padded.dtype is graphc.float64 and packed.lengths.tolist() == [1, 2]
+    assert pad_packed_sequence(packed, total_length=2)[0].tolist() == [[1, 1], [0, 1]]
+    with pytest.raises(ValueNeededError, match=r"only calls know\n.*pass the lengths as a list"):
+        _ = packed.data
+
+
+def test_lengths_as_data_with_named_sizes():
+    layer = nn.GRU(3, 4, batch_first=True)
+
+    def last(x: Any, lengths: Any) -> Any:
+        packed, last = layer(pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False))
+        return pad_packed_sequence(packed, batch_first=True, total_length=x.shape[1])[0], last
+
+    batch, steps = graphc.Dim("batch"), graphc.Dim("steps")
+    compiled = graphc.compile(last, dims={"x": (batch, steps, None), "lengths": (batch,)})
+    for rows, longest in ((2, 4), (5, 3), (3, 7)):
+        x, lengths = graphc.randn(rows, longest, 3), graphc.tensor([1 + i % longest for i in range(rows)])
+        for a, b in zip(compiled(x, lengths), last(x, lengths), strict=True):
+            assert graphc.allclose(a, b, atol=1e-6)
+    assert len(compiled.programs) == 1

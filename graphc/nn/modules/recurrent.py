@@ -11,7 +11,7 @@ from graphc.nn import init
 from graphc.nn.functional.dropouts import dropout
 from graphc.nn.functional.recurrent import STEPS, State, recurrent_cell, recurrent_layer, stacked
 from graphc.nn.module import Module
-from graphc.nn.packed_sequence import PackedSequence, packed_data, padded_data, running, sizes_of
+from graphc.nn.packed_sequence import MaskedSequence, PackedSequence, packed_data, padded_data, running, sizes_of
 from graphc.nn.parameter import Parameter, empty_parameter
 from graphc.ops.movement.shape import concat
 from graphc.tensors.creation import from_numpy
@@ -120,10 +120,12 @@ class RNNBase(Module):
         return (x.transpose(0, 1) if self.batch_first else x), self._result(last)
 
     def _forward_packed(self, packed: PackedSequence, hx: Any) -> tuple[PackedSequence, Any]:
+        if isinstance(packed, MaskedSequence):
+            x = self._check_packed(packed.padded)
+            x, last = self._run(x, self._states(x, hx, False), packed.mask().unsqueeze(-1))
+            return packed.with_padded(x), self._result(last)
         sizes = sizes_of(packed)
-        x = padded_data(packed.data, sizes)
-        if len(x.shape) != 3 or x.shape[-1] != self.input_size:
-            raise ShapeError(f"{self._get_name()}: packed {list(packed.data.shape)} is not [*, {self.input_size}]")
+        x = self._check_packed(padded_data(packed.data, sizes))
         if hx is not None and packed.sorted_indices is not None:
             hx = self._result([s.index_select(1, packed.sorted_indices) for s in self._as_tuple(hx)])
         mask = from_numpy(running(sizes)).unsqueeze(-1)
@@ -131,6 +133,12 @@ class RNNBase(Module):
         if packed.unsorted_indices is not None:
             last = [s.index_select(1, packed.unsorted_indices) for s in last]
         return packed._replace(data=packed_data(x, sizes)), self._result(last)
+
+    def _check_packed(self, x: Tensor) -> Tensor:
+        """Return padded sequences; raise ShapeError unless they are [steps, batch, input_size]."""
+        if len(x.shape) != 3 or x.shape[-1] != self.input_size:
+            raise ShapeError(f"{self._get_name()}: packed elements {list(x.shape[2:])} are not [{self.input_size}]")
+        return x
 
     def _as_tuple(self, hx: Any) -> tuple[Tensor, ...]:
         return tuple(hx) if STEPS[self.mode][2] > 1 else (hx,)

@@ -9,6 +9,7 @@ import numpy as np
 
 from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.nn.packed_sequence import (
+    MaskedSequence,
     PackedSequence,
     lengths_of,
     packed_data,
@@ -18,8 +19,12 @@ from graphc.nn.packed_sequence import (
 )
 from graphc.ops.movement import shape
 from graphc.ops.movement.shape import concat
+from graphc.ops.pointwise import elementwise as ew
 from graphc.tensors.creation import from_numpy
+from graphc.tensors.free_functions import assert_true
+from graphc.tensors.indexing import require
 from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import front
 
 __all__ = ["PackedSequence", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence", "pad_sequence"]
 __all__ += ["unpack_sequence", "unpad_sequence"]
@@ -72,9 +77,12 @@ def pack_padded_sequence(
     """Pack [time, batch, ...] (batch first with ``batch_first``), whose sequences have ``lengths`` (list or tensor).
 
     They must come longest first unless ``enforce_sorted=False``. Raises AttributeValueError and ShapeError for lengths
-    that do not fit. Inside a trace, lengths must be numbers, not traced tensors.
+    that do not fit. A compiled function with ``lengths`` as a tensor argument is one program for all lengths: it
+    computes all steps and masks those after the end of a sequence, and checks the lengths in each call.
     """
     x = input.transpose(0, 1) if batch_first else input
+    if isinstance(lengths, Tensor) and front().known(lengths) is None:
+        return _masked(x, lengths, enforce_sorted)
     numbers = lengths_of(lengths, x.shape[1])
     if numbers.size and numbers.max() > x.shape[0]:
         raise ShapeError(f"pack_padded_sequence: length {numbers.max()} exceeds the {x.shape[0]} steps of the input")
@@ -92,6 +100,18 @@ def pack_padded_sequence(
     return PackedSequence(packed_data(x[: len(sizes)], sizes), from_numpy(sizes), order, inverse)
 
 
+def _masked(x: Tensor, lengths: Tensor, enforce_sorted: bool) -> MaskedSequence:
+    """Pack [steps, batch, ...] for lengths that only calls know; each call checks them."""
+    if tuple(lengths.shape) != (x.shape[1],):
+        raise ShapeError(f"expected one length for each of {x.shape[1]} sequences, got shape {list(lengths.shape)}")
+    lengths = lengths.long()
+    require(lengths, 1, x.shape[0], "pack_padded_sequence: length")
+    if enforce_sorted:
+        message = "pack_padded_sequence: lengths are not sorted, longest first: pass enforce_sorted=False"
+        assert_true(ew.ge(lengths[:-1], lengths[1:]), message)
+    return MaskedSequence(x, lengths).with_padded(x)
+
+
 def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
     """Pack tensors [length, ...]."""
     return pack_padded_sequence(pad_sequence(sequences), [s.shape[0] for s in sequences], False, enforce_sorted)
@@ -102,8 +122,12 @@ def pad_packed_sequence(
 ) -> tuple[Tensor, Tensor]:
     """Return (padded sequences in their original order, their lengths i64 [batch]).
 
-    The inverse of ``pack_padded_sequence``. ``total_length`` is the number of steps, at least the longest length.
+    The inverse of ``pack_padded_sequence``. ``total_length`` is the number of steps, at least the longest length. A
+    compiled function with lengths as a tensor needs it where no sequence has all steps of the input.
     """
+    if isinstance(sequence, MaskedSequence):
+        x, lengths = _unmasked(sequence, padding_of(sequence.padded, padding_value), total_length)
+        return (x.transpose(0, 1) if batch_first else x), lengths
     sizes = sizes_of(sequence)
     value = padding_of(sequence.data, padding_value)
     x = padded_data(sequence.data, sizes, value)
@@ -118,6 +142,21 @@ def pad_packed_sequence(
         x = x.index_select(1, sequence.unsorted_indices)
         lengths = lengths[sequence.unsorted_indices]
     return (x.transpose(0, 1) if batch_first else x), lengths
+
+
+def _unmasked(sequence: MaskedSequence, value: float, total_length: int | None) -> tuple[Tensor, Tensor]:
+    """Return [steps, batch, ...] and the lengths; each call checks that the number of steps is that of eager mode."""
+    x, lengths = sequence.with_padded(sequence.padded, value).padded, sequence.lengths
+    steps = x.shape[0]
+    if total_length is None:
+        message = "pad_packed_sequence: no sequence has all steps of the input: pass total_length= the number of steps"
+        assert_true(ew.eq(lengths, steps).any(), message)
+    elif total_length < steps:
+        require(lengths, 1, total_length, "pad_packed_sequence: total_length is below a length:")
+        x = x[:total_length]
+    elif total_length != steps:
+        x = _filled(x, total_length, value, False)
+    return x, lengths
 
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:

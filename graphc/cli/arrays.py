@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from pathlib import Path
@@ -19,7 +20,7 @@ from graphc.base.sizes.size import Dimension, at, bounds, hint, is_size
 from graphc.cli.console import UsageError
 from graphc.files.container import MAX_BYTES
 from graphc.files.manifest import MAX_RANK, TensorSpec
-from graphc.files.numpy_file import read_npy, read_npz
+from graphc.files.numpy_file import parse_npy, read_npy, read_npz
 
 random_array = deferred("graphc.compiler.example_arrays:random_array")
 
@@ -217,7 +218,7 @@ def filled(spec: TensorSpec, kind: str, seed: int = 0) -> Any:
 
 
 def read_value(text: str, spec: TensorSpec, concrete: TensorSpec | None = None) -> np.ndarray:
-    """Read ``@file.npy``, ``@file.npz:key``, ``zeros``, ``ones``, ``random[:SEED]`` or JSON numbers as an array.
+    """Read ``@file.npy``, ``@file.npz:key``, ``-``, ``zeros``, ``ones``, ``random[:SEED]`` or JSON numbers as an array.
 
     ``concrete`` is the spec with numbers for named dimensions, as generated values need.
     """
@@ -225,6 +226,8 @@ def read_value(text: str, spec: TensorSpec, concrete: TensorSpec | None = None) 
     dtype = BY_NAME[spec.dtype]
     if text.startswith("@"):
         return fit(read_array(text[1:]), spec, text)
+    if text == "-":
+        return fit(_standard_input(spec.name), spec, "standard input")
     if text in ("zeros", "ones"):
         return filled(concrete, text)
     if text == "random" or text.startswith("random:"):
@@ -237,13 +240,24 @@ def read_value(text: str, spec: TensorSpec, concrete: TensorSpec | None = None) 
     except ValueError:
         raise UsageError(
             f"input {spec.name!r}: {text!r} is not a value",
-            remedy="write @file.npy, zeros, ones, random, or numbers such as [1,2]",
+            remedy="write @file.npy, - (standard input), zeros, ones, random, or numbers such as [1,2]",
         ) from None
     if value.dtype.kind not in "biuf":
         raise DTypeError(f"input {spec.name!r}: {text!r} are not numbers")
     if value.dtype.kind == "f" and not dtype.is_differentiable:
         raise DTypeError(f"input {spec.name!r}: {text!r} are not integers, and its element type is {spec.dtype}")
     return fit(elements(value, dtype), spec, text)
+
+
+def _standard_input(name: str) -> np.ndarray:
+    """Read a .npy file from standard input."""
+    data = sys.stdin.buffer.read()
+    if not data:
+        raise UsageError(
+            f"input {name!r}: standard input is empty",
+            remedy=f"pipe one .npy file, for one input: graphc run model.gcm --input {name}=- < {name}.npy",
+        )
+    return parse_npy(np.frombuffer(bytearray(data), np.uint8), "standard input")
 
 
 def _numbers(value: Any) -> np.ndarray:

@@ -29,8 +29,8 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="@file.npy, @file.npz:KEY, @picture.png, @folder (a batch of arrays or images, in sorted order), zeros, "
-        "ones, random[:SEED] or JSON numbers; once per input",
+        help="@file.npy, @file.npz:KEY, @picture.png, @folder (a batch of arrays or images, in sorted order), - (a "
+        ".npy file on standard input), zeros, ones, random[:SEED] or JSON numbers; once per input",
     )
     add_fill(parser)
     for name, verb in (("mean", "subtract N from"), ("std", "divide by N, after --mean,")):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Self
 
+import numpy as np
+
 from graphc.base import module_path, mutation_epoch
 from graphc.base.device import CPU
 from graphc.base.device import device as device_of
@@ -22,7 +24,7 @@ from graphc.nn.parameter import Buffer, Parameter
 from graphc.ops import dispatch
 from graphc.ops.define import no_tensor
 from graphc.tape.grad_mode import no_grad
-from graphc.tensors.creation import empty_like
+from graphc.tensors.creation import empty_like, from_numpy
 from graphc.tensors.placement import placement
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.trace import runs_as_python
@@ -104,12 +106,19 @@ class Module(ModuleState, ModuleHooks):
     # Calls
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Compute the module's output; subclasses define it."""
+        """Compute the module's output; subclasses define it.
+
+        Layers of graphc take arrays as tensors that share their memory. Your own ``forward`` gets them as they are.
+        """
         raise NotImplementedError(f'module {type(self).__name__} does not define "forward"')
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._compiled is not None and not (runs_as_python() or dispatch.runs_python()):
             return self._compiled(*args, **kwargs)
+        for argument in args:
+            if argument.__class__ is np.ndarray and _is_layer(self):
+                args = tuple(map(_tensor_of, args))
+                break
         module_path.enter(self)
         try:
             if self._has_hooks():
@@ -399,10 +408,20 @@ class Module(ModuleState, ModuleHooks):
 attributes.watch(Module)
 
 
+def _is_layer(module: Module) -> bool:
+    """Return whether graphc defines ``forward``. Those of users may want the arrays that they are called with."""
+    return type(module).forward.__module__.startswith("graphc.nn.")
+
+
+def _tensor_of(argument: Any) -> Any:
+    """Return a tensor that shares the memory of an array of numbers, and anything else unchanged."""
+    return from_numpy(argument) if argument.__class__ is np.ndarray and argument.dtype.kind in "biufc" else argument
+
+
 def _taken_for_tensor(module: Module, args: tuple[Any, ...], error: AttributeError) -> GraphcError | None:
-    """Build the error for a list, tuple or number among ``args`` that forward used as a tensor, or return None."""
+    """Build the error for a list, number or array among ``args`` that forward used as a tensor, or return None."""
     for index, value in enumerate(args):
-        plain = isinstance(value, (list, tuple, int, float))
+        plain = isinstance(value, (list, tuple, int, float, np.ndarray))
         if value is error.obj and plain and hasattr(Tensor, error.name or ""):
             clearer_error = no_tensor(f"{type(module).__name__}, argument {index}", value)
             module_path.note_origin(clearer_error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import pickle
 from pathlib import Path
 
@@ -258,3 +259,17 @@ def test_numbers_that_are_sizes():
 def test_numbers_that_are_none(text: str):
     with pytest.raises(UsageError, match="--input"):
         parse_type(text)
+
+
+def test_standard_input(monkeypatch: pytest.MonkeyPatch):
+    file = io.BytesIO()
+    np.save(file, np.arange(2, dtype=np.float32))
+    file.seek(0)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(file))
+    spec = TensorSpec("x", "f32", (2,))
+    assert read_value("-", spec).tolist() == [0, 1]
+    with pytest.raises(UsageError, match=r"'x': standard input is empty\n.*pipe one .npy file, .*--input x=- < x.npy"):
+        read_value("-", spec)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"1 2 3")))
+    with pytest.raises(ArtifactError, match="standard input"):
+        read_value("-", spec)

@@ -250,11 +250,8 @@ def test_a_class_is_no_module():
         nn.Sequential(nn.Linear(2, 2), 3)
 
 
-def test_arrays_are_no_tensors():
+def test_lists_are_no_tensors():
     remedy = r"\n  try    pass a tensor, such as graphc\.tensor\(\.\.\.\)"
-    for module in (nn.Conv2d(1, 1, 1), nn.ReLU()):
-        with pytest.raises(ArgumentError, match=r"numpy\.ndarray is no tensor\n  from .*" + remedy):
-            module(np.ones((1, 1, 2, 2), np.float32))
     with pytest.raises(ArgumentError, match=r"Linear, argument 0: list is no tensor\n  from   inner, .*" + remedy):
         Outer()([1.0, 2.0, 3.0])
     with pytest.raises(AttributeError, match="no attribute 'other'") as caught:
@@ -471,3 +468,35 @@ def test_a_module_that_is_compiled_in_place_takes_tangents_along():
         out = net(forward_ad.make_dual(graphc.ones(1, 3), graphc.ones(1, 3)))
         tangent = forward_ad.unpack_dual(out).tangent
     np.testing.assert_allclose(tangent.detach().numpy(), net.weight.detach().numpy().sum(1)[None], rtol=1e-6)
+
+
+def test_arrays_as_inputs_of_layers():
+    net, x = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.LSTM(4, 2)), np.ones((5, 3), np.float32)
+    for call in (net, graphc.compile(net)):
+        outputs, _ = call(x)
+        assert isinstance(outputs, graphc.Tensor) and graphc.allclose(outputs, net(graphc.tensor(x))[0])
+        outputs.sum().backward()
+    assert nn.Embedding(4, 2)(np.array([1, 2])).shape == (2, 2)
+    assert nn.ReLU()(np.ones(2)).dtype is graphc.float64  # as of graphc.tensor(array)
+
+
+def test_a_forward_of_the_user_gets_arrays_as_they_are():
+    class Policy(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(2, 1)
+
+        def forward(self, state: np.ndarray) -> graphc.Tensor:
+            return self.layer(graphc.from_numpy(state).float())
+
+    class Net(Policy):
+        def forward(self, state: np.ndarray) -> graphc.Tensor:
+            return self.layer(state).relu()
+
+    class Method(nn.Module):
+        def forward(self, x: graphc.Tensor) -> graphc.Tensor:
+            return x.relu()
+
+    assert Policy()(np.ones(2)).shape == Net()(np.ones(2, np.float32)).shape == (1,)
+    with pytest.raises(ArgumentError, match=r"Method, argument 0: numpy.ndarray is no tensor\n"):
+        Method()(np.ones(2))

@@ -104,5 +104,5 @@ def _failure(passes: Sequence[Named], i: int, error: GraphcError) -> PassError:
         f"pass {passes[i].name} failed (passes before it: {before}): {error.what}",
         where=error.where,
         origin=error.origin,
-        remedy="set GRAPHC_VERIFY=pass GRAPHC_PRINT_AFTER=all to see the result of every pass",
+        remedy=error.remedy or "set GRAPHC_VERIFY=pass GRAPHC_PRINT_AFTER=all to see the result of every pass",
     )

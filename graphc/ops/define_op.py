@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
 
 from graphc.base.errors import ArgumentError
+from graphc.ir.graph.graph import Value
 from graphc.ops import registry
 from graphc.ops.define import OpFunction, define
 
@@ -60,8 +63,60 @@ def define_op(name: str, doc: str, operands: str, infer: Callable[..., Any], **r
             f"define_op: {name} cannot be compiled: it has none of {', '.join(_COMPILED_BY)}",
             remedy="pass decompose=lambda x: ..., written in other ops",
         )
+    for rule in ("vjp", "jvp", "decompose"):
+        rules[rule] = _written_in_ops(name, rule, rules.get(rule))
     caller = sys._getframe(1).f_globals.get("__name__") or "__main__"
     return define(name, doc, operands, infer, **rules, module=caller)
 
 
 _COMPILED_BY = ("lower", "lower_nest", "decompose")
+_OPERATORS = {"+": "add", "-": "sub", "*": "mul", "/": "div", "**": "pow", "@": "matmul", "<": "lt", ">": "gt"}
+"""Ops that compute Python's operators."""
+
+
+def _written_in_ops(name: str, kind: str, rule: Any) -> Any:
+    """Wrap a rule, or a tuple of rules, so that methods and operators of tensors in it end in an error with a remedy.
+
+    Eager mode runs rules on tensors, and the compiler runs the same rules on values of graphs, which only ops take.
+    """
+    if isinstance(rule, tuple):
+        return tuple(_written_in_ops(name, kind, r) for r in rule)
+    if rule is None:
+        return None
+
+    @functools.wraps(rule)
+    def run(*operands: Any, **attrs: Any) -> Any:
+        try:
+            return rule(*operands, **attrs)
+        except (AttributeError, TypeError) as error:
+            used = _tensor_syntax(error)
+            if used is None:
+                raise
+            raise ArgumentError(
+                f"define_op: the rule {kind} of {name} uses {used[0]}, which values of graphs do not have",
+                remedy=f"write it in ops: {_call_of(used[1])}",
+            ) from error
+
+    return run
+
+
+def _tensor_syntax(error: AttributeError | TypeError) -> tuple[str, str] | None:
+    """Return the method or operator that a graph value lacks, and the name of its op; None for other errors."""
+    if isinstance(error, AttributeError):
+        return (f"x.{error.name}", error.name or "") if isinstance(error.obj, Value) else None
+    symbol = re.match(
+        r"(?:bad operand type for unary (\S+):|unsupported operand type\(s\) for ([^ (:]+)|'(\S+)' not)", str(error)
+    )
+    if symbol is None or "'Value'" not in str(error):
+        return None
+    operator = symbol[1] or symbol[2] or symbol[3]
+    return f"the operator {operator}", "neg" if symbol[1] else _OPERATORS.get(operator, operator)
+
+
+def _call_of(name: str) -> str:
+    """Say how to import and call an op; without one of this name, where the ops are listed."""
+    for family in registry.FAMILIES:
+        for attribute, function in vars(family).items():
+            if isinstance(function, OpFunction) and function.op.name == name:
+                return f"from {family.__name__} import {attribute}, then {attribute}({', '.join(function.op.operands)})"
+    return "docs/ops.md lists them"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,11 @@ import pytest
 
 import graphc as gc
 from graphc.compiler import compile as compiling
-from graphc.errors import ArgumentError, ArtifactError, ShapeError, VerifyError
+from graphc.errors import ArgumentError, ArtifactError, PassError, ShapeError, VerifyError
 from graphc.ir.kernel.statements import Bound
 from graphc.ir.op import REGISTRY, Attr, Halo, Trait
 from graphc.ir.types import TensorType
+from graphc.ops.pointwise import elementwise as ew
 from graphc.ops.pointwise.elementwise import ELEMENTWISE, lowered, mul
 from graphc.ops.rules import elementwise
 from graphc.passes.pipeline import optimize
@@ -215,3 +217,39 @@ def test_an_elementwise_op_takes_operands_that_broadcast():
         gc.define_op("my_strict", "x + y.", "x y", same, **rules, traits=ELEMENTWISE)
     with pytest.raises(VerifyError, match=r"of \[2,3\] and \[3\] is \[2,3\], not f32\[3\]"):
         gc.define_op("my_last", "x + y.", "x y", lambda x, y: y, **rules, traits=ELEMENTWISE)
+
+
+@pytest.mark.parametrize(
+    ("rule", "used", "remedy"),
+    [
+        (lambda x: x.abs(), "x.abs", "from graphc.ops.pointwise.elementwise import abs, then abs(x)"),
+        (lambda x: 1.0 + x, "the operator +", "from graphc.ops.pointwise.elementwise import add, then add(x, y)"),
+        (lambda x: x**2, "the operator **", "from graphc.ops.pointwise.math import pow, then pow(x, y)"),
+        (lambda x: -x, "the operator -", "from graphc.ops.pointwise.elementwise import neg, then neg(x)"),
+        (
+            lambda x: x > 0,
+            "the operator >",
+            "from graphc.ops.pointwise.elementwise import gt, then gt(x, y)",
+        ),
+        (lambda x: x.view_as(x), "x.view_as", "docs/ops.md lists them"),
+    ],
+)
+def test_rules_with_methods_of_tensors_name_the_op(rule: Any, used: str, remedy: str):
+    def defined(**rules: Any) -> Any:
+        rules = {"reference": np.abs, "decompose": ew.abs} | rules
+        return gc.define_op("of_tensors", "Test.", "x", elementwise("of_tensors", "f"), **rules)
+
+    message = re.escape(f"of_tensors uses {used}, which values of graphs do not have")
+    with pytest.raises(PassError, match=f"rule decompose of {message}") as caught:
+        gc.check_op(defined(decompose=rule), ([1.0, 2.0],))
+    assert caught.value.remedy == f"write it in ops: {remedy}"
+    with pytest.raises(ArgumentError, match=f"rule vjp of {message}"):
+        gc.check_op(defined(vjp=(lambda g, result, x: mul(g, rule(x)),)), ([1.0, 2.0],))
+
+
+def test_other_errors_of_rules_stay_what_they_are():
+    op = gc.define_op(
+        "with_a_bug", "Test.", "x", elementwise("with_a_bug", "f"), reference=np.abs, decompose=lambda x: len(None)
+    )
+    with pytest.raises(TypeError, match="NoneType"):
+        gc.compile(op)(gc.ones(2))

@@ -66,10 +66,10 @@ def load(folder: Path | None) -> tuple[Images, Labels, Images, Labels]:
 
 
 def run(main: Callable[[], None]) -> None:
-    """Run a program; Ctrl-C and missing files end it with one line instead of a traceback."""
+    """Run a program; Ctrl-C and files that cannot be read or written end it with one line instead of a traceback."""
     try:
         main()
     except KeyboardInterrupt:
         raise SystemExit("interrupted") from None
-    except FileNotFoundError as error:
+    except OSError as error:
         raise SystemExit(f"error: {error}") from None

@@ -10,6 +10,7 @@ from pathlib import Path
 import digits
 import numpy as np
 from net import Net
+from output import prepare
 from tqdm import trange
 
 import graphc as gc
@@ -20,8 +21,7 @@ BATCH = 64
 
 def train(net: gc.nn.Module, images: digits.Images, labels: digits.Labels, epochs: int) -> None:
     step = gc.compile_step(net.train(), F.nll_loss, gc.optim.Adam(net.parameters(), lr=1e-3))
-    bar = trange(epochs, desc="epoch")
-    for epoch in bar:
+    for epoch in (bar := trange(epochs, desc="epoch")):
         order = np.random.default_rng(epoch).permutation(len(labels))
         batches = [order[i : i + BATCH] for i in range(0, len(order) - BATCH + 1, BATCH)]
         losses = [step(gc.tensor(images[rows]), gc.tensor(labels[rows])).item() for rows in batches]
@@ -64,13 +64,13 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--epochs", type=int, help="number of epochs (default: 40, or 3 with --data)")
     parser.add_argument("--out", type=Path, default=Path("out"), help="output folder (default: out)")
     args = parser.parse_args(argv)
-    args.out.mkdir(parents=True, exist_ok=True)
+    prepare(args.out)
     images, labels, test_images, test_labels = digits.load(args.data)
     gc.manual_seed(0)
     net = Net()
     train(net, images, labels, args.epochs or (3 if args.data else 40))
     accuracy = np.mean(classify(gc.compile(net.eval()), test_images) == test_labels)
-    print(f"held-out accuracy: {accuracy:.2%} of {len(test_labels)}", flush=True)
+    print(f"held-out accuracy: {accuracy:.2%} of {len(test_labels)}")
     compare(net, test_images[:BATCH], test_labels[:BATCH])
     run_export(net, test_images[:3], test_labels[:3], args.out)
 

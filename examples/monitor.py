@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 import digits
+import output
 from net import Net
 
 import graphc as gc
@@ -36,7 +37,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--steps", type=int, default=60, help="number of training steps, in eager mode")
     parser.add_argument("--out", type=Path, default=Path("out"), help="output folder (default: out)")
     args = parser.parse_args(argv)
-    args.out.mkdir(parents=True, exist_ok=True)
+    output.prepare(args.out)
     images, labels, _, _ = digits.load(None)
     gc.manual_seed(0)
     net = Net().train()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import digits
 import mnist
+import output
 
 import graphc as gc
 from graphc import Tensor, nn
@@ -46,7 +47,7 @@ def main(argv: list[str] | None = None) -> None:
     mnist.train(net, images, labels, args.epochs or (3 if args.data else 40))
     accuracy = (mnist.classify(gc.compile(net.eval()), test_images) == test_labels).mean()
     print(f"held-out accuracy: {accuracy:.2%} of {len(test_labels)}")
-    args.out.mkdir(parents=True, exist_ok=True)
+    output.prepare(args.out)
     model, example = Drawing(net), gc.zeros(1, 1, 28, 28)
     library = gc.build_library(model, example, path=args.out / "digits.wasm", target="wasm")
     for path in library.files.values():

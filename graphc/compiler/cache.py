@@ -291,14 +291,18 @@ class Cache:
         return [(path.stem, size, used) for used, size, path in sorted(files, reverse=True) if path.suffix == SUFFIX]
 
     def fault(self) -> str:
-        """Explain why the folder, if it exists, is not private to this user. Return an empty text where it is."""
+        """Create the folder and, for a moment, a file in it. Explain why this fails or why the folder is not private to
+        this user; return an empty text where it can be used."""
         try:
-            if self.folder.exists():
-                check_owner(self.folder, stat.S_ISDIR)
-                check_parents(self.folder)
+            self.folder.mkdir(mode=_MODE, parents=True, exist_ok=True)
+            check_owner(self.folder, stat.S_ISDIR)
+            check_parents(self.folder)
+            probe = self.folder / f"{os.getpid()}.probe"
+            probe.touch()
+            probe.unlink()
             return ""
         except OSError as error:
-            return str(error)
+            return f"{self.folder} cannot be written ({error.strerror}): set GRAPHC_CACHE_DIR to a folder of yours"
         except ArtifactError as error:
             return error.what
 

@@ -99,8 +99,11 @@ def replacing(path: str | os.PathLike[str], durable: bool = True, named: bool = 
                     _link(file, temporary)
                 os.replace(temporary, target)
     # NOTE: Ctrl-C too, and any exception of the block.
-    except BaseException:
-        temporary.unlink(missing_ok=True)
+    except BaseException as error:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename == str(temporary):
+            raise OSError(error.errno, error.strerror, os.fspath(path)) from error  # the name that the user knows
         raise
     if not durable:
         return

@@ -29,7 +29,7 @@ def test_entries_are_listed_and_those_removed_that_were_not_used(tmp_path: Path)
 
 
 def test_a_folder_that_others_may_write_to_is_a_fault(tmp_path: Path):
-    assert cache.Cache(tmp_path / "missing", 1).fault() == ""
+    assert cache.Cache(tmp_path / "missing", 1).fault() == "" and not [*(tmp_path / "missing").iterdir()]
     folder = tmp_path / "programs"
     folder.mkdir(mode=0o700)
     assert cache.Cache(folder, 1).fault() == ""
@@ -46,3 +46,10 @@ def test_an_entry_under_the_name_of_another_one_is_not_taken(tmp_path: Path):
     with pytest.warns(RuntimeWarning, match="the entry belongs to another key"):
         assert disk.load("other", target) is None
     assert not disk.path("other").exists() and disk.load("one", target) is not None
+
+
+def test_a_folder_that_cannot_be_written_is_a_fault(tmp_path: Path):
+    file = tmp_path / "file"
+    file.touch()
+    fault = cache.Cache(file / "graphc", 1).fault()
+    assert fault.startswith(f"{file}/graphc cannot be written (Not a directory): set GRAPHC_CACHE_DIR")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import re
 import signal
 import stat
 import struct
@@ -365,3 +366,11 @@ def test_only_large_files_are_mapped_that_nobody_may_write_to(tmp_path: Path):
     small.chmod(0o444)
     large.chmod(0o444)
     assert is_mapped(large, mapped=None) and not is_mapped(large) and not is_mapped(small, mapped=None)
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="no folder in which nobody creates files")
+def test_errors_name_the_file_of_the_user():
+    path = Path("/proc/self/net.gcm")
+    with pytest.raises(OSError, match=re.escape(f"'{path}'")) as caught, container.replacing(path):
+        raise AssertionError("the file cannot be opened")
+    assert caught.value.filename == str(path)

@@ -134,14 +134,13 @@ def cache() -> dict[str, str]:
     """Describe the cache of compiled programs."""
     settings = config.read()
     disk = Cache(cache_folders()[0], settings.cache_size)
-    fault = disk.fault()
     facts = {"folder": str(disk.folder), "used": "yes" if settings.cache else "no (GRAPHC_CACHE=off)"}
-    if not disk.folder.exists():
-        return {**facts, "state": "will be created when the first program is stored"}
-    status = disk.folder.stat()
-    facts["permissions"] = f"{stat.filemode(status.st_mode)}, owner {status.st_uid}, this is user {os.geteuid()}"
+    fault = disk.fault() if settings.cache else ""
+    if disk.folder.exists():
+        status = disk.folder.stat()
+        facts["permissions"] = f"{stat.filemode(status.st_mode)}, owner {status.st_uid}, this is user {os.geteuid()}"
     if fault:
-        return {**facts, "state": f"wrong: {fault}"}
+        return {**facts, "used": "no", "state": f"wrong: {fault}"}
     usage = disk.usage()
     size = f"{console.bytes_text(usage.bytes)} of {console.bytes_text(usage.limit)}"
     return {**facts, "state": f"{usage.entries} programs, {size}"}

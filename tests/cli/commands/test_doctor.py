@@ -32,11 +32,24 @@ def test_it_ends_with_a_verdict(graphc: Graphc, tmp_path: Path, monkeypatch: pyt
     folder = tmp_path / "programs"
     folder.mkdir()
     folder.chmod(0o777)
+    monkeypatch.setenv("GRAPHC_CACHE", "on")
     monkeypatch.setenv("GRAPHC_CACHE_DIR", str(folder))
     done = graphc("doctor")
     assert done.code == console.WRONG
     assert done.out.endswith(f"verdict: cache, state: {folder} can be written by other users\n")
     assert "drwxrwxrwx" in done.out
+
+
+@pytest.mark.filterwarnings("ignore:the cache of compiled programs does not work")
+def test_a_cache_that_cannot_be_written_is_a_fault(graphc: Graphc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "file").touch()
+    folder = tmp_path / "file" / "graphc"
+    monkeypatch.setenv("GRAPHC_CACHE", "on")
+    monkeypatch.setenv("GRAPHC_CACHE_DIR", str(folder))
+    found = json.loads(graphc("doctor", "--json").out)
+    assert found["cache"]["used"] == "no" and found["cache"]["state"].startswith(f"wrong: {folder} cannot be written (")
+    monkeypatch.setenv("GRAPHC_CACHE", "off")
+    assert json.loads(graphc("doctor", "--json").out)["cache"]["used"] == "no (GRAPHC_CACHE=off)"
 
 
 def test_a_program_that_computes_something_else_is_a_fault(monkeypatch: pytest.MonkeyPatch):

@@ -413,7 +413,7 @@ class debug:
         phase = "backward" if done.is_backward else "forward"
         event = LogEntry(
             OP, phase, self._path(module) if module is not None else "", type(module).__name__ if module else "",
-            done.op.name, f"{done.file}:{done.line}" if done.file else "", self._reports(done.operands),
+            done.name, f"{done.file}:{done.line}" if done.file else "", self._reports(done.operands),
             self._reports(done.results), done.seconds, len(self._running),
         )  # fmt: skip
         if self._recorder is not None:

@@ -22,9 +22,9 @@ class Watch(Protocol):
 
 
 class OpDone(NamedTuple):
-    """Applied op, with its operands and results."""
+    """Applied op, or draw of random numbers, with its operands and results."""
 
-    op: OpDef
+    name: str
     attrs: Mapping[str, Any]
     operands: Sequence[Any]
     results: Sequence[Any]
@@ -73,13 +73,29 @@ class OpWatch:
         result = self.inner.apply(op, operands, attrs)
         seconds = time.perf_counter() - start
         results = result if result.__class__ is tuple else (result,)
-        location = capture()
-        with self.paused():
-            done = OpDone(op, attrs, operands, results, seconds, running, location.file, location.line)
-            after = self._watch.after_op(done)
+        after = self._report(op.name, attrs, operands, results, seconds)
         if after is not None:
             self._hook_gradient(results, op, after)
         return result
+
+    def as_one(self, name: str, run: Callable[[], Any]) -> Any:
+        """Return the result of ``run``, and report its ops as a single one without operands or gradient."""
+        if self.is_paused or self._in_rule:
+            return run()
+        start = time.perf_counter()
+        with self.paused():
+            result = run()
+        self._report(name, {}, (), (result,), time.perf_counter() - start)
+        return result
+
+    def _report(
+        self, name: str, attrs: Mapping[str, Any], operands: Sequence[Any], results: Sequence[Any], seconds: float
+    ) -> Callable[..., Any] | None:
+        location = capture()
+        with self.paused():
+            return self._watch.after_op(
+                OpDone(name, attrs, operands, results, seconds, is_running(), location.file, location.line)
+            )
 
     def _hook_gradient(self, results: Sequence[Any], op: OpDef, after: Callable[..., Any]) -> None:
         """Hook the gradient rule of an op's tape node, if it has one."""

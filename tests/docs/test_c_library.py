@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,7 +21,9 @@ class Example:
         self.page = Page("docs/c_library.md")
         (self.program,) = self.blocks(language)
         builds = self.blocks("python")
-        exec(builds[0], self.page.namespace)
+        (folder / "policy.py").write_text(builds[0])
+        sys.modules.pop("policy", None)
+        exec(builds[1], self.page.namespace)
         if language != "c":
             exec(next(text for text in builds if '"hpp", "rs", "go"' in text), self.page.namespace)
         self.folder = folder

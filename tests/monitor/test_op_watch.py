@@ -102,3 +102,13 @@ def test_behind_the_block_nothing_is_seen():
     count = len(log.events)
     y.backward()
     assert len(log.events) == count and x.grad is not None
+
+
+def test_a_draw_of_random_numbers_is_one_entry():
+    with gc.debug(stream=False) as log:
+        values = gc.randn(3, 4)
+        mask = nn.Dropout(0.5)(values)
+    assert [e.op for e in log][:3] == ["normal", "uniform", "ge"] and mask.shape == (3, 4)
+    (draw,) = [e for e in log if e.op == "normal"]
+    assert draw.outputs[0].shape == (3, 4) and draw.outputs[0].low == values.min().item() and not draw.inputs
+    assert draw.line.rpartition(":")[0].endswith("test_op_watch.py") and draw.seconds > 0

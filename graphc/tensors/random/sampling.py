@@ -87,7 +87,10 @@ def drawn_natively(function: _D) -> _D:
     def drawn(sizes: Any, dtype: DType = float32, generator: Any = None, near: Any = None) -> Any:
         count = prod(sizes) if dispatch.active() is None and not is_watched() else 0
         if not 0 < count <= LARGEST or (near is not None and is_on_device(near._data)):
-            return function(sizes, dtype, generator, near)
+            as_one = getattr(dispatch.active(), "as_one", None)  # of a log, which shows a draw as one line
+            if as_one is None:
+                return function(sizes, dtype, generator, near)
+            return as_one(function.__name__.lstrip("_"), lambda: function(sizes, dtype, generator, near))
         draws = draws_by_dtype.get(dtype)
         if draws is None:
             draws = draws_by_dtype[dtype] = _Draws(function, dtype)

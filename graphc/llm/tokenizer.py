@@ -13,7 +13,8 @@ import numpy as np
 from graphc.base.errors import ArgumentError, ArtifactError, UnsupportedError
 from graphc.base.installation import install_command
 from graphc.llm.chat_template import render
-from graphc.llm.gguf_file import read_gguf
+from graphc.llm.gguf_file import GgufFile, read_gguf
+from graphc.llm.sentence_pieces import SentencePieces
 
 __all__ = ["Tokenizer", "load_tokenizer"]
 
@@ -22,6 +23,7 @@ _NAMED = {"bos": "bos", "eos": "eos", "pad": "padding", "unk": "unknown"}
 """Tokens with a role, which templates know as ``bos_token`` and so on, and their names in GGUF files."""
 _CONTROL, _USER_DEFINED = 3, 4
 """Types of tokens that are found before the text is split."""
+_AGAIN = "download or convert the file again"
 _CUT = "\ufffd"
 """Last character of a text whose last token ends inside of a character."""
 _GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
@@ -42,7 +44,7 @@ class Tokenizer:
     """Texts to tokens and back.
 
     Args:
-        core: a ``tokenizers.Tokenizer``.
+        core: a ``tokenizers.Tokenizer``, or ``SentencePieces``.
         stops: tokens that end a text.
         template: Jinja template of chats; None without one.
         named: variables of the template, such as ``bos_token``, the text of the token that begins texts.
@@ -131,10 +133,11 @@ def _overlap(text: str, stop: str) -> int:
 
 
 def load_tokenizer(path: str | os.PathLike[str]) -> Tokenizer:
-    """Return the tokenizer of a model that ``load`` reads: byte-level BPE of a GGUF file, or ``tokenizer.json``.
+    """Return the tokenizer of a model that ``load`` reads: byte-level BPE or SentencePiece of a GGUF file, or
+    ``tokenizer.json``.
 
-    Raises ArgumentError without the package ``tokenizers``, ArtifactError for damaged vocabularies, UnsupportedError
-    for other kinds of vocabularies; OSError.
+    Raises ArgumentError without the package ``tokenizers``, which SentencePiece does not need; ArtifactError for
+    damaged vocabularies, UnsupportedError for other kinds of vocabularies; OSError.
 
     Example:
         >>> import graphc as gc
@@ -142,33 +145,43 @@ def load_tokenizer(path: str | os.PathLike[str]) -> Tokenizer:
         >>> tokenizer.encode("The capital of France is")  # doctest: +SKIP
         [504, 3575, 282, 4649, 314]
     """
-    package, source = _package(), os.fspath(path)
-    folder = Path(path).is_dir()
+    source, folder = os.fspath(path), Path(path).is_dir()
     if folder and not Path(path, _JSON).is_file():
         raise ArtifactError(f"{source}: the folder has no {_JSON}", remedy="pass tokens instead of text")
     try:
-        return _of_folder(package, Path(path)) if folder else _of_metadata(package, path)
+        return _of_folder(Path(path)) if folder else _of_metadata(read_gguf(path))
     except (ArgumentError, ArtifactError, UnsupportedError, OSError):
         raise
     except Exception as error:  # NOTE: the package raises plain exceptions for bad vocabularies.
         raise ArtifactError(f"{source}: the vocabulary is damaged: {error}") from None
 
 
-def _of_metadata(package: Any, path: str | os.PathLike[str]) -> Tokenizer:
-    """Build byte-level BPE from the metadata of a GGUF file."""
-    file = read_gguf(path)
-    kind, split = (
-        file.metadata.get(f"tokenizer.ggml.{key}", default) for key, default in (("model", None), ("pre", "default"))
-    )
-    if kind != "gpt2" or split not in _SPLITS:
-        raise UnsupportedError(
-            f"{file.path}: vocabulary of kind {kind!r}, split by {split!r}", remedy="pass tokens instead of text"
-        )
-    tokens, merges, types = (file.metadata.get(f"tokenizer.ggml.{key}") for key in ("tokens", "merges", "token_type"))
-    if not isinstance(tokens, list) or not isinstance(merges, list) or len(set(tokens)) != len(tokens):
-        raise ArtifactError(f"{file.path}: tokens and merges are not lists of different strings")
+def _of_metadata(file: GgufFile) -> Tokenizer:
+    """Build byte-level BPE or SentencePiece from the metadata of a GGUF file."""
+    kind, tokens, types = (file.metadata.get(f"tokenizer.ggml.{key}") for key in ("model", "tokens", "token_type"))
+    if kind not in ("gpt2", "llama"):
+        raise UnsupportedError(f"{file.path}: vocabulary of kind {kind!r}", remedy="pass tokens instead of text")
+    if not isinstance(tokens, list) or len(set(tokens)) != len(tokens):
+        raise ArtifactError(f"{file.path}: the tokens are not a list of different strings", remedy=_AGAIN)
     if not isinstance(types, np.ndarray) or len(types) != len(tokens):
-        raise ArtifactError(f"{file.path}: there is not a type for each of the {len(tokens)} tokens")
+        raise ArtifactError(f"{file.path}: there is not a type for each of the {len(tokens)} tokens", remedy=_AGAIN)
+    core = (_byte_level if kind == "gpt2" else _sentence_pieces)(file, tokens, types)
+    ends = (file.metadata.get(f"tokenizer.ggml.{key}_token_id") for key in ("eos", "eot"))
+    ids = {name: file.metadata.get(f"tokenizer.ggml.{stored}_token_id") for name, stored in _NAMED.items()}
+    named = {f"{name}_token": tokens[i] for name, i in ids.items() if isinstance(i, int) and 0 <= i < len(tokens)}
+    template = _template(file.metadata.get("tokenizer.chat_template"))
+    return Tokenizer(core, frozenset(end for end in ends if isinstance(end, int)), template, named)
+
+
+def _byte_level(file: GgufFile, tokens: list[str], types: np.ndarray) -> Any:
+    package, split = _package(), file.metadata.get("tokenizer.ggml.pre", "default")
+    merges = file.metadata.get("tokenizer.ggml.merges")
+    if split not in _SPLITS:
+        raise UnsupportedError(
+            f"{file.path}: vocabulary of kind 'gpt2', split by {split!r}", remedy="pass tokens instead of text"
+        )
+    if not isinstance(merges, list):
+        raise ArtifactError(f"{file.path}: the merges are not a list of strings", remedy=_AGAIN)
     pairs = [tuple(merge.split(" ", 1)) for merge in merges]
     core = package.Tokenizer(package.models.BPE({t: i for i, t in enumerate(tokens)}, pairs))
     words = [package.pre_tokenizers.Split(package.Regex(pattern), "isolated") for pattern in _SPLITS[split]]
@@ -177,16 +190,19 @@ def _of_metadata(package: Any, path: str | os.PathLike[str]) -> Tokenizer:
     core.decoder = package.decoders.ByteLevel()
     core.add_special_tokens([tokens[i] for i in np.flatnonzero(types == _CONTROL)])
     core.add_tokens([package.AddedToken(tokens[i], normalized=False) for i in np.flatnonzero(types == _USER_DEFINED)])
-    ends = (file.metadata.get(f"tokenizer.ggml.{key}_token_id") for key in ("eos", "eot"))
-    ids = {name: file.metadata.get(f"tokenizer.ggml.{stored}_token_id") for name, stored in _NAMED.items()}
-    named = {f"{name}_token": tokens[i] for name, i in ids.items() if isinstance(i, int) and 0 <= i < len(tokens)}
-    template = _template(file.metadata.get("tokenizer.chat_template"))
-    return Tokenizer(core, frozenset(end for end in ends if isinstance(end, int)), template, named)
+    return core
 
 
-def _of_folder(package: Any, path: Path) -> Tokenizer:
+def _sentence_pieces(file: GgufFile, tokens: list[str], types: np.ndarray) -> SentencePieces:
+    scores, space = (file.metadata.get(f"tokenizer.ggml.{key}") for key in ("scores", "add_space_prefix"))
+    if not isinstance(scores, np.ndarray) or scores.dtype.kind != "f" or types.dtype.kind not in "iu":
+        raise ArtifactError(f"{file.path}: scores or types of the tokens are not lists of numbers", remedy=_AGAIN)
+    return SentencePieces(tokens, scores, types, True if space is None else bool(space), file.path)
+
+
+def _of_folder(path: Path) -> Tokenizer:
     """Read ``tokenizer.json``, and template and named tokens from the files beside it."""
-    core = package.Tokenizer.from_file(str(path / _JSON))
+    core = _package().Tokenizer.from_file(str(path / _JSON))
     config = json.loads((path / _CONFIG).read_bytes()) if (path / _CONFIG).is_file() else {}
     if not isinstance(config, dict):
         raise ArtifactError(f"{path / _CONFIG}: it holds {type(config).__name__}, not an object")

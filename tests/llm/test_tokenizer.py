@@ -115,7 +115,7 @@ def test_chats_by_the_template_of_a_folder(place: str, tmp_path: Path, tokenizer
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"tokenizer.ggml.model": "llama"}, UnsupportedError, "kind 'llama'"),
+        ({"tokenizer.ggml.model": "t5"}, UnsupportedError, "kind 't5'"),
         ({"tokenizer.ggml.pre": "other"}, UnsupportedError, "split by 'other'"),
         ({"tokenizer.ggml.merges": ["q"]}, ArtifactError, "damaged"),
         ({"tokenizer.ggml.tokens": ["a", "a"]}, ArtifactError, "different strings"),

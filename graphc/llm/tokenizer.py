@@ -19,6 +19,7 @@ from graphc.llm.sentence_pieces import SentencePieces
 __all__ = ["Tokenizer", "load_tokenizer"]
 
 _JSON, _CONFIG, _TEMPLATE = "tokenizer.json", "tokenizer_config.json", "chat_template.jinja"
+_GENERATION, _ENDS = ("generation_config.json", "config.json"), "eos_token_id"
 _NAMED = {"bos": "bos", "eos": "eos", "pad": "padding", "unk": "unknown"}
 """Tokens with a role, which templates know as ``bos_token`` and so on, and their names in GGUF files."""
 _CONTROL, _USER_DEFINED = 3, 4
@@ -166,7 +167,7 @@ def _of_metadata(file: GgufFile) -> Tokenizer:
     if not isinstance(types, np.ndarray) or len(types) != len(tokens):
         raise ArtifactError(f"{file.path}: there is not a type for each of the {len(tokens)} tokens", remedy=_AGAIN)
     core = (_byte_level if kind == "gpt2" else _sentence_pieces)(file, tokens, types)
-    ends = (file.metadata.get(f"tokenizer.ggml.{key}_token_id") for key in ("eos", "eot"))
+    ends = (file.metadata.get(f"tokenizer.ggml.{key}_token_id") for key in ("eos", "eot", "eom"))
     ids = {name: file.metadata.get(f"tokenizer.ggml.{stored}_token_id") for name, stored in _NAMED.items()}
     named = {f"{name}_token": tokens[i] for name, i in ids.items() if isinstance(i, int) and 0 <= i < len(tokens)}
     template = _template(file.metadata.get("tokenizer.chat_template"))
@@ -203,16 +204,34 @@ def _sentence_pieces(file: GgufFile, tokens: list[str], types: np.ndarray) -> Se
 def _of_folder(path: Path) -> Tokenizer:
     """Read ``tokenizer.json``, and template and named tokens from the files beside it."""
     core = _package().Tokenizer.from_file(str(path / _JSON))
-    config = json.loads((path / _CONFIG).read_bytes()) if (path / _CONFIG).is_file() else {}
-    if not isinstance(config, dict):
-        raise ArtifactError(f"{path / _CONFIG}: it holds {type(config).__name__}, not an object")
+    config = _object(path / _CONFIG)
     tokens = {f"{name}_token": config.get(f"{name}_token") for name in _NAMED}
     texts = {name: token.get("content") if isinstance(token, dict) else token for name, token in tokens.items()}
     named = {name: text for name, text in texts.items() if isinstance(text, str)}
     end = core.token_to_id(named.get("eos_token", ""))
     file = path / _TEMPLATE
     template = file.read_text(encoding="utf-8") if file.is_file() else _template(config.get("chat_template"))
-    return Tokenizer(core, frozenset(() if end is None else (end,)), template, named)
+    return Tokenizer(core, _stops(path) | (frozenset() if end is None else {end}), template, named)
+
+
+def _stops(path: Path) -> frozenset[int]:
+    """Return ``eos_token_id``, a number or a list, of ``generation_config.json``, or else of ``config.json``."""
+    objects = ((file, _object(file)) for file in (path / name for name in _GENERATION))
+    file, ends = next(((file, o[_ENDS]) for file, o in objects if o.get(_ENDS) is not None), (path, []))
+    stops = ends if isinstance(ends, list) else [ends]
+    if not all(isinstance(stop, int) and not isinstance(stop, bool) and stop >= 0 for stop in stops):
+        raise ArtifactError(
+            f"{file}: {_ENDS} is {ends!r}, not a token or a list of tokens", remedy="write the number of each token"
+        )
+    return frozenset(stops)
+
+
+def _object(path: Path) -> dict[str, Any]:
+    """Return the object in a JSON file, an empty one without the file."""
+    value = json.loads(path.read_bytes()) if path.is_file() else {}
+    if not isinstance(value, dict):
+        raise ArtifactError(f"{path}: it holds {type(value).__name__}, not an object", remedy=_AGAIN)
+    return value
 
 
 def _template(value: Any) -> str | None:

@@ -61,10 +61,10 @@ def test_merges_of_a_file(tmp_path: Path):
     merged = vocabulary()
     merged["tokenizer.ggml.tokens"][256] = "ab"
     merged["tokenizer.ggml.merges"] = ["a b"]
-    merged["tokenizer.ggml.eos_token_id"] = 257
+    merged |= {f"tokenizer.ggml.{kind}_token_id": 257 + i for i, kind in enumerate(("eos", "eot", "eom"))}
     (tmp_path / "a.gguf").write_bytes(gguf_bytes(merged, {}))
     tokenizer = llm.load_tokenizer(tmp_path / "a.gguf")
-    assert len(tokenizer.encode("abc")) == 2 and tokenizer.stops == {257}
+    assert len(tokenizer.encode("abc")) == 2 and tokenizer.stops == {257, 258, 259}
 
 
 def test_folders(tmp_path: Path, tokenizer: llm.Tokenizer):
@@ -72,6 +72,34 @@ def test_folders(tmp_path: Path, tokenizer: llm.Tokenizer):
         llm.load_tokenizer(tmp_path)
     tokenizer.core.save(str(tmp_path / "tokenizer.json"))
     assert llm.load_tokenizer(tmp_path).encode(TEXT) == tokenizer.encode(TEXT)
+
+
+@pytest.mark.parametrize(
+    ("generation", "config", "stops"),
+    [
+        (None, None, {257}),
+        ({"eos_token_id": 3}, {"eos_token_id": 4}, {257, 3}),
+        ({"eos_token_id": [3, 257, 5]}, None, {257, 3, 5}),
+        ({}, {"eos_token_id": [4]}, {257, 4}),
+    ],
+)
+def test_stops_of_folders(generation: object, config: object, stops: set, tmp_path: Path, tokenizer: llm.Tokenizer):
+    tokenizer.core.save(str(tmp_path / "tokenizer.json"))
+    files = {"tokenizer_config": {"eos_token": "<|1|>"}, "generation_config": generation, "config": config}
+    for name, value in files.items():
+        if value is not None:
+            (tmp_path / f"{name}.json").write_text(json.dumps(value))
+    assert llm.load_tokenizer(tmp_path).stops == stops
+
+
+@pytest.mark.parametrize(
+    "text", ['{"eos_token_id": "x"}', '{"eos_token_id": [1, -1]}', '{"eos_token_id": true}', "[]", "{"]
+)
+def test_damaged_stops(text: str, tmp_path: Path, tokenizer: llm.Tokenizer):
+    tokenizer.core.save(str(tmp_path / "tokenizer.json"))
+    (tmp_path / "generation_config.json").write_text(text)
+    with pytest.raises(ArtifactError, match=r"eos_token_id|not an object|damaged"):
+        llm.load_tokenizer(tmp_path)
 
 
 TEMPLATE = "{% for m in messages %}{{ bos_token }}{{ m.content }}{% endfor %}{% if add_generation_prompt %}>{% endif %}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from math import pi, sqrt
+from math import ceil, floor, log, pi, sqrt
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,15 @@ class Fields:
         """Return a positive number, or None where there is none."""
         return None if self.get(key, default) is None else self.positive(key, default)
 
+    def numbers(self, key: str, count: int) -> np.ndarray:
+        """Return f32[count], positive numbers of a list or array."""
+        value = self.get(key)
+        numbers = [*value] if isinstance(value, list) or (isinstance(value, np.ndarray) and value.ndim) else []
+        valid = all(isinstance(x, int | float | np.floating) and 0 < x < _MAX_SIZE for x in numbers)
+        if len(numbers) != count or not valid:
+            raise ArtifactError(f"{self.source}: {self.prefix + key} is not a list of {count} positive numbers")
+        return np.array(numbers, np.float32)
+
     def object(self, key: str) -> Fields:
         """Return the fields of an object, none where it is missing."""
         value = self.get(key, {})
@@ -73,6 +82,11 @@ class Rotary:
     """Rotary position embedding (Su et al. 2021): angle of pair ``i`` at position ``p`` is ``p * frequencies[i]``."""
 
     frequencies: tuple[float, ...]
+    factor: float = 1.0
+    """Factor of cosines and sines."""
+    long: tuple[float, ...] = ()
+    """Frequencies for caches of more than ``original`` places; none where all caches have the same."""
+    original: int = 0
 
     @staticmethod
     def of(size: int, base: float, scaling: Fields, context: int) -> Rotary:
@@ -85,22 +99,79 @@ class Rotary:
         if size < 2 or size % 2 or base <= 0:
             raise ArtifactError(f"{scaling.source}: {size} rotated elements with base {base}")
         plain = np.float32(1) / np.float32(base) ** (np.arange(0, size, 2, dtype=np.float32) / np.float32(size))
-        return Rotary(tuple(_SCALINGS[kind](plain.astype(np.float32), scaling, context).tolist()))
+        return _SCALINGS[kind](plain.astype(np.float32), scaling, context, base)
+
+    def divided(self, divisors: np.ndarray) -> tuple[float, ...]:
+        """Return the frequencies, each divided by its own number."""
+        return tuple((np.array(self.frequencies, np.float32) / divisors).tolist())
+
+    def frequencies_of(self, places: int) -> np.ndarray:
+        """Return the frequencies f32[pairs] for caches of ``places`` tokens."""
+        return np.array(self.long if self.long and places > self.original else self.frequencies, np.float32)
 
 
-def _llama3(plain: np.ndarray, scaling: Fields, context: int) -> np.ndarray:
+def _plain(plain: np.ndarray, scaling: Fields, context: int, base: float) -> Rotary:
+    return Rotary(tuple(plain.tolist()))
+
+
+def _linear(plain: np.ndarray, scaling: Fields, context: int, base: float) -> Rotary:
+    return Rotary(tuple((plain / np.float32(scaling.positive("factor"))).tolist()))
+
+
+def _llama3(plain: np.ndarray, scaling: Fields, context: int, base: float) -> Rotary:
     """Divide low frequencies by a factor, keep high ones, and interpolate between them (Llama 3.1)."""
     factor, low, high = (scaling.positive(k) for k in ("factor", "low_freq_factor", "high_freq_factor"))
-    turns = scaling.positive("original_max_position_embeddings", context) * plain / (2 * pi)
+    turns = scaling.positive(_ORIGINAL, context) * plain / (2 * pi)
     smooth = np.clip((turns - low) / max(high - low, 1e-6), 0.0, 1.0).astype(np.float32)
-    return plain / np.float32(factor) * (1 - smooth) + plain * smooth
+    return Rotary(tuple((plain / np.float32(factor) * (1 - smooth) + plain * smooth).tolist()))
 
 
-_SCALINGS: dict[str, Callable[[np.ndarray, Fields, int], np.ndarray]] = {
-    "default": lambda plain, scaling, context: plain,
-    "none": lambda plain, scaling, context: plain,
-    "linear": lambda plain, scaling, context: plain / np.float32(scaling.positive("factor")),
+def _yarn(plain: np.ndarray, scaling: Fields, context: int, base: float) -> Rotary:
+    """Divide by a factor the frequencies that turn less than ``beta_slow`` times in the original context, keep those
+    that turn more than ``beta_fast`` times, interpolate by index between them, and scale the scores (Peng et al. 2023,
+    YaRN)."""
+    original = scaling.positive(_ORIGINAL, context)
+    factor = scaling.positive("factor", context / original)
+    if base <= 1:
+        raise ArtifactError(f"{scaling.source}: yarn needs a base above 1, not {base}")
+    fast, slow = (scaling.positive(key, default) for key, default in (("beta_fast", 32), ("beta_slow", 1)))
+    first, last = (len(plain) * log(original / (2 * pi * turns)) / log(base) for turns in (fast, slow))
+    if scaling.get("truncate", True):
+        first, last = floor(first), ceil(last)
+    first, last = max(first, 0), min(last, 2 * len(plain) - 1)
+    ramp = (np.arange(len(plain), dtype=np.float32) - first) / (last - first if last != first else 1e-3)
+    inside = np.clip(ramp, 0, 1).astype(np.float32)
+    one, all_sizes = (scaling.get(key) and scaling.positive(key) for key in ("mscale", "mscale_all_dim"))
+    scale = _yarn_scale(factor, one) / _yarn_scale(factor, all_sizes) if one and all_sizes else _yarn_scale(factor, 1)
+    frequencies = plain / np.float32(factor) * inside + plain * (1 - inside)
+    return Rotary(tuple(frequencies.tolist()), scaling.positive("attention_factor", scale))
+
+
+def _yarn_scale(factor: float, scale: float) -> float:
+    return 1.0 if factor <= 1 else 0.1 * scale * log(factor) + 1
+
+
+def _longrope(plain: np.ndarray, scaling: Fields, context: int, base: float) -> Rotary:
+    """Divide each frequency by its own factor, by another one for caches longer than the original context (Ding et al.
+    2024, LongRoPE)."""
+    original = scaling.integer(_ORIGINAL, context)
+    factor = scaling.positive("factor", context / original)
+    scale = sqrt(1 + log(factor) / log(original)) if factor > 1 and original > 1 else 1.0
+    short, long = (scaling.numbers(f"{kind}_factor", len(plain)) for kind in ("short", "long"))
+    rotary = _plain(plain, scaling, context, base)
+    scale = scaling.positive("attention_factor", scale)
+    return Rotary(rotary.divided(short), scale, rotary.divided(long), original)
+
+
+_ORIGINAL = "original_max_position_embeddings"
+_SCALINGS: dict[str, Callable[[np.ndarray, Fields, int, float], Rotary]] = {
+    "default": _plain,
+    "none": _plain,
+    "linear": _linear,
     "llama3": _llama3,
+    "yarn": _yarn,
+    "longrope": _longrope,
+    "su": _longrope,
 }
 
 
@@ -245,6 +316,8 @@ def _rotary(
     scaling = fields.object("rope_parameters" if fields.get("rope_parameters") else "rope_scaling")
     nested = scaling.get("full_attention") is not None
     full, sliding_part = (scaling.object(f"{kind}_attention") if nested else scaling for kind in ("full", "sliding"))
+    if not nested and fields.get(_ORIGINAL) is not None:  # Phi-3 has it outside.
+        full = Fields(scaling.source, {**scaling.values, _ORIGINAL: fields.get(_ORIGINAL)})
     base = full.positive("rope_theta", fields.positive("rope_theta", 1e6 if family == "gemma3" else 1e4))
     share = full.positive("partial_rotary_factor", fields.positive("partial_rotary_factor", 1.0))
     size = int(head_size * min(share, 1.0))
@@ -271,10 +344,10 @@ def from_metadata(
     metadata: Mapping[str, Any],
     vocabulary: int,
     names: frozenset[str],
-    divisors: np.ndarray | None = None,
+    divisors: Mapping[str, np.ndarray] | None = None,
 ) -> DecoderConfig:
-    """Return the configuration in the metadata of a GGUF file for weights of ``names``. ``divisors`` divide rotary
-    frequencies. Raises as ``decoder_config``."""
+    """Return the configuration in the metadata of a GGUF file for weights of ``names``. ``divisors`` of rotary
+    frequencies, f32[pairs], are the tensors ``DIVISORS`` of the file. Raises as ``decoder_config``."""
     family = Fields(source, metadata).family(metadata.get("general.architecture"))
     fields = Fields(source, metadata, family + ".")
     heads, width, layers = (fields.integer(k) for k in ("attention.head_count", "embedding_length", "block_count"))
@@ -300,7 +373,7 @@ def from_metadata(
         context=fields.integer("context_length"),
         epsilon=fields.number("attention.layer_norm_rms_epsilon"),
         activation="gelu_pytorch_tanh" if gemma else "silu",
-        rotary=_metadata_rotary(fields, family, sliding, head_size, divisors),
+        rotary=_metadata_rotary(fields, family, sliding, head_size, divisors or {}),
         windows=tuple(window if s else None for s in sliding),
         scale=fields.number("attention.scale", 1.0) if granite else 1 / sqrt(width / heads if large else head_size),
         score_cap=fields.cap("attn_logit_softcapping"),
@@ -312,18 +385,48 @@ def from_metadata(
     )
 
 
+DIVISORS = ("rope_freqs.weight", "rope_factors_short.weight", "rope_factors_long.weight")
+"""Tensors of GGUF files that divide rotary frequencies: of all caches, and of short and long ones."""
+_SCALING_KEYS = {
+    "type": "rope_type",
+    "factor": "factor",
+    "original_context_length": _ORIGINAL,
+    "yarn_attn_factor": "attention_factor",
+    "yarn_beta_fast": "beta_fast",
+    "yarn_beta_slow": "beta_slow",
+    "yarn_log_multiplier": "mscale_all_dim",
+}
+"""Keys of the scaling in GGUF files to those of ``config.json``."""
+
+
 def _metadata_rotary(
-    fields: Fields, family: str, sliding: list[bool], head_size: int, divisors: np.ndarray | None
+    fields: Fields, family: str, sliding: list[bool], head_size: int, divisors: Mapping[str, np.ndarray]
 ) -> tuple[Rotary | None, ...]:
     size, context = fields.integer("rope.dimension_count", head_size), fields.integer("context_length")
-    scaling = Fields(fields.source, fields.values, f"{fields.prefix}rope.scaling.")
-    wide = Rotary.of(size, fields.positive("rope.freq_base", 1e4), scaling, context)
-    if divisors is not None:
-        if divisors.shape != (size // 2,) or not (divisors > 0).all():
-            raise ArtifactError(
-                f"{fields.source}: rope_freqs.weight has shape {list(divisors.shape)}, not [{size // 2}]"
-            )
-        wide = Rotary(tuple((np.array(wide.frequencies, np.float32) / divisors).tolist()))
+    base = fields.positive("rope.freq_base", 1e4)
+    wide = Rotary.of(size, base, _metadata_scaling(fields, divisors), context)
+    if DIVISORS[0] in divisors:
+        numbers = Fields(fields.source, divisors).numbers(DIVISORS[0], size // 2)
+        wide = Rotary(wide.divided(numbers), wide.factor)
     narrow = Rotary.of(size, 1e4, Fields(fields.source, {}), context) if family == "gemma3" else wide
     layers: list[Rotary | None] = [narrow if s else wide for s in sliding]
     return tuple(None if family == "smollm3" and (i + 1) % 4 == 0 else x for i, x in enumerate(layers))
+
+
+def _metadata_scaling(fields: Fields, divisors: Mapping[str, np.ndarray]) -> Fields:
+    """Return the scaling of rotary positions under the keys of ``config.json``."""
+    values = {new: fields.get(f"rope.scaling.{key}") for key, new in _SCALING_KEYS.items()}
+    values = {key: value for key, value in values.items() if value is not None}
+    if values.get("mscale_all_dim"):
+        values["mscale"] = 1.0
+    factor = fields.cap("rope.scaling.attn_factor")
+    if any(name in divisors for name in DIVISORS[1:]):  # Converters of Phi-3 write no type.
+        values["rope_type"] = "longrope"
+        values |= {f"{k}_factor": divisors.get(n) for k, n in zip(("short", "long"), DIVISORS[1:], strict=True)}
+        values |= {} if factor is None else {"attention_factor": factor}
+    elif factor not in (None, 1.0):
+        raise UnsupportedError(
+            f"{fields.source}: {fields.prefix}rope.scaling.attn_factor without factors of frequencies",
+            remedy="convert the model to a folder of safetensors files",
+        )
+    return Fields(fields.source, values)

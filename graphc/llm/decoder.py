@@ -247,5 +247,5 @@ class Decoder(Module):
 
 def _tables(rotary: Rotary, places: int) -> tuple[np.ndarray, np.ndarray]:
     """Return cosines and sines f32[places, pairs]."""
-    angles = np.arange(places, dtype=np.float32)[:, None] * np.array(rotary.frequencies, np.float32)
-    return np.cos(angles), np.sin(angles)
+    angles = np.arange(places, dtype=np.float32)[:, None] * rotary.frequencies_of(places)
+    return np.cos(angles) * np.float32(rotary.factor), np.sin(angles) * np.float32(rotary.factor)

@@ -11,7 +11,7 @@ from graphc.base.errors import ArgumentError, ArtifactError
 from graphc.checkpoints.weight_file import read_weights
 from graphc.llm.block_layers import BlockLinear, BlockTable, BlockWeight
 from graphc.llm.blocks import dequantize
-from graphc.llm.config import DecoderConfig, decoder_config, from_metadata
+from graphc.llm.config import DIVISORS, DecoderConfig, decoder_config, from_metadata
 from graphc.llm.decoder import Decoder, LayerMaker, TokenTable
 from graphc.llm.gguf_file import GgufFile, GgufTensor, read_gguf
 from graphc.llm.names import INTERLEAVED, Weights, from_gguf, from_transformers, half_apart, split_fused
@@ -140,14 +140,9 @@ def read_config(path: Path) -> dict[str, Any]:
 
 def _gguf(file: GgufFile) -> tuple[DecoderConfig, Weights]:
     weights = from_gguf(file.tensors)
-    table, factors = weights.get("embed_tokens.weight"), file.tensors.get("rope_freqs.weight")
+    table = weights.get("embed_tokens.weight")
+    divisors = {name: dequantize(*file.tensors[name]) for name in DIVISORS if name in file.tensors}
     if table is None or len(table.shape) != 2:
         raise ArtifactError(f"{file.path}: the table of tokens (token_embd.weight) is missing or not a matrix")
-    config = from_metadata(
-        file.path,
-        file.metadata,
-        table.shape[0],
-        frozenset(weights),
-        None if factors is None else dequantize(*factors),
-    )
+    config = from_metadata(file.path, file.metadata, table.shape[0], frozenset(weights), divisors)
     return config, half_apart(weights, config) if config.family in INTERLEAVED else weights

@@ -10,7 +10,7 @@ import numpy as np
 from graphc.base.dtypes import bfloat16, bits_of
 from graphc.base.errors import ArtifactError
 from graphc.llm.blocks import BF16, F16, F32, dequantize
-from graphc.llm.config import DecoderConfig
+from graphc.llm.config import DIVISORS, DecoderConfig
 from graphc.llm.gguf_file import GgufTensor
 
 Weights = dict[str, GgufTensor]
@@ -19,7 +19,7 @@ Weights = dict[str, GgufTensor]
 _PREFIXES = ("language_model.model.", "model.language_model.", "model.", "language_model.")
 _FUSED = {"self_attn.qkv_proj": ("q_proj", "k_proj", "v_proj"), "mlp.gate_up_proj": ("gate_proj", "up_proj")}
 """Projections that are stored as one, with their parts in the order of the rows."""
-_IGNORED = ("rotary_emb.inv_freq", "rope_freqs.weight")
+_IGNORED = ("rotary_emb.inv_freq", *DIVISORS)
 _TOP = {"token_embd": "embed_tokens", "output_norm": "norm", "output": "lm_head"}
 _LAYER = {
     "attn_norm": "input_layernorm",

@@ -30,6 +30,19 @@ LLAMA3 = {
     "high_freq_factor": 4.0,
     "original_max_position_embeddings": 16,
 }
+YARN = {
+    "rope_type": "yarn",
+    "rope_theta": 500.0,
+    "factor": 2.0,
+    "original_max_position_embeddings": 32,
+    "beta_fast": 2.0,
+    "beta_slow": 0.5,
+}
+LONGROPE = {
+    "rope_type": "longrope",
+    "short_factor": [1.0, 1.1, 1.2, 1.3, 1.5, 2.0, 2.5, 3.0],
+    "long_factor": [1.5, 1.7, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0],
+}
 GRANITE = {"embedding_multiplier": 6.0, "attention_multiplier": 0.2, "residual_multiplier": 0.4, "logits_scaling": 3.0}
 GEMMA = {"head_dim": 32, "query_pre_attn_scalar": 32, "sliding_window": 5}
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -44,6 +57,12 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "gemma2": ("Gemma2", {**GEMMA, "attn_logit_softcapping": 2.0, "final_logit_softcapping": 3.0}),
     "gemma3": ("Gemma3", {**GEMMA, "num_hidden_layers": 7}),
     "phi3": ("Phi3", {"sliding_window": 7}),
+    "phi3 longrope": (
+        "Phi3",
+        {"max_position_embeddings": 256, "original_max_position_embeddings": 64, "rope_parameters": LONGROPE},
+    ),
+    "qwen2 yarn": ("Qwen2", {"rope_parameters": YARN}),
+    "llama yarn": ("Llama", {"rope_parameters": {**YARN, "truncate": False, "mscale": 1.5, "mscale_all_dim": 0.7}}),
     "smollm3": ("SmolLM3", {"num_hidden_layers": 5}),
     "granite": ("Granite", GRANITE),
 }
@@ -52,6 +71,8 @@ ARCHITECTURES = {"Mistral": "llama"}
 """Names in GGUF files that are not those of the class."""
 NO_WINDOW = ("mistral",)
 """Models whose GGUF files do not store the window."""
+FOLDERS_ONLY = ("llama yarn",)
+"""Models with settings that GGUF files do not store."""
 
 
 def make(name: str, **changes: Any) -> Any:
@@ -79,6 +100,7 @@ def write_gguf(model: Any, path: Path, kind: gguf.GGMLQuantizationType = gguf.GG
     names = gguf.get_tensor_name_map(getattr(gguf.MODEL_ARCH, name.upper()), model.config.num_hidden_layers)
     writer = gguf.GGUFWriter(path, name)
     _write_metadata(writer, model.config, name)
+    _write_scaling(writer, model.config.rope_parameters)
     if getattr(model.config, "rope_parameters", {}).get("rope_type") == "llama3":
         plain = 1.0 / LLAMA3["rope_theta"] ** (np.arange(0, 16, 2) / 16)
         inverse = model.model.rotary_emb.inv_freq.numpy()
@@ -110,7 +132,7 @@ def _write_metadata(writer: gguf.GGUFWriter, config: Any, name: str) -> None:
     if size is not None:
         writer.add_key_length(size)
         writer.add_value_length(size)
-    if name in ("gemma2", "gemma3", "phi3"):
+    if name in ("gemma2", "gemma3", "phi3") and config.sliding_window is not None:
         writer.add_sliding_window(config.sliding_window)
     if name == "gemma2":
         writer.add_attn_logit_softcapping(config.attn_logit_softcapping)
@@ -120,6 +142,22 @@ def _write_metadata(writer: gguf.GGUFWriter, config: Any, name: str) -> None:
         writer.add_embedding_scale(config.embedding_multiplier)
         writer.add_residual_scale(config.residual_multiplier)
         writer.add_logit_scale(config.logits_scaling)
+
+
+def _write_scaling(writer: gguf.GGUFWriter, rotary: dict[str, Any]) -> None:
+    kind = rotary.get("rope_type")
+    if kind == "yarn":
+        writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
+        writer.add_rope_scaling_factor(rotary["factor"])
+        writer.add_rope_scaling_orig_ctx_len(rotary["original_max_position_embeddings"])
+        writer.add_rope_scaling_yarn_beta_fast(rotary["beta_fast"])
+        writer.add_rope_scaling_yarn_beta_slow(rotary["beta_slow"])
+    elif kind == "longrope":
+        original = rotary["original_max_position_embeddings"]
+        writer.add_rope_scaling_orig_ctx_len(original)
+        writer.add_rope_scaling_attn_factors((1 + np.log(256 / original) / np.log(original)) ** 0.5)
+        for length in ("short", "long"):
+            writer.add_tensor(f"rope_factors_{length}.weight", np.array(rotary[f"{length}_factor"], np.float32))
 
 
 def _converted(key: str, array: np.ndarray, config: Any, name: str) -> np.ndarray:

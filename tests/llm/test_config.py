@@ -11,6 +11,7 @@ from graphc.errors import ArtifactError, UnsupportedError
 from graphc.llm.config import decoder_config, from_metadata
 from tools.damage.language_models import CONFIG
 
+LONGROPE = {"rope_type": "longrope", "short_factor": [1.0] * 4, "long_factor": [2.0] * 4}
 NAMES = frozenset({"lm_head.weight"})
 METADATA = {
     "general.architecture": "llama",
@@ -43,7 +44,12 @@ def test_fields_of_older_files():
         ({"num_key_value_heads": 3}, ArtifactError, "cannot share 3"),
         ({"hidden_act": "relu"}, UnsupportedError, "activation 'relu'"),
         ({"num_hidden_layers": 1 << 20}, ArtifactError, "layers"),
-        ({"rope_scaling": {"rope_type": "yarn"}}, UnsupportedError, "type 'yarn'"),
+        ({"rope_scaling": {"rope_type": "dynamic"}}, UnsupportedError, "type 'dynamic'"),
+        ({"rope_scaling": {"rope_type": "yarn", "factor": -2}}, ArtifactError, "not positive"),
+        ({"rope_scaling": {"rope_type": "yarn"}, "rope_theta": 0.5}, ArtifactError, "base above 1"),
+        ({"rope_scaling": {"rope_type": "longrope"}}, ArtifactError, "short_factor is not a list"),
+        ({"rope_scaling": {**LONGROPE, "long_factor": [1.0]}}, ArtifactError, "long_factor is not a list"),
+        ({"rope_scaling": {**LONGROPE, "short_factor": [1, 1, 1, "x"]}}, ArtifactError, "short_factor is not a list"),
         ({"rope_scaling": {"rope_type": "linear"}}, ArtifactError, "factor is None"),
         ({"rope_scaling": [1]}, ArtifactError, "not an object"),
         ({"rope_theta": 0}, ArtifactError, "not positive"),
@@ -59,7 +65,9 @@ def test_wrong_fields(change: dict[str, Any], error: type[Exception], message: s
     [
         ({"general.architecture": np.arange(3)}, UnsupportedError, "architecture"),
         ({"llama.block_count": True}, ArtifactError, "block_count is True"),
-        ({"llama.rope.scaling.type": "yarn"}, UnsupportedError, "type 'yarn'"),
+        ({"llama.rope.scaling.type": "other"}, UnsupportedError, "type 'other'"),
+        ({"llama.rope.scaling.type": "longrope"}, ArtifactError, "short_factor is not a list"),
+        ({"llama.rope.scaling.attn_factor": 2.0}, UnsupportedError, "attn_factor"),
         ({"llama.rope.dimension_count": 7}, ArtifactError, "7 rotated elements"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from pathlib import Path
 
@@ -37,7 +38,8 @@ def test_a_folder_that_others_may_write_to_is_a_fault(tmp_path: Path):
     assert "can be written by other users" in cache.Cache(folder, 1).fault()
 
 
-def test_an_entry_under_the_name_of_another_one_is_not_taken(tmp_path: Path):
+def test_an_entry_under_the_name_of_another_one_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(cache, "_warned", threading.Event())
     target = target_spec(host_target())
     disk = cache.Cache(tmp_path, 1 << 20)
     disk.store("one", cache.CacheEntry(Manifest("m", "entry", (), 0, 0, target), b"code", np.empty(0, np.uint8)))

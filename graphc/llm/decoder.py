@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -62,6 +63,38 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     return cat([*rotated, rest] if rest.shape[-1] else rotated, -1)
 
 
+class Positions(NamedTuple):
+    """Positions of tokens [rows, count] in the caches."""
+
+    first: int | Tensor
+    """Position of the first token of each row, or i64[rows], one of the only token of each row."""
+    end: int
+    """Position after the last token of all rows."""
+    row: int = 0
+    """First row of the caches, where ``first`` is a number."""
+
+    def own(self, count: int) -> Tensor:
+        """Return the positions of the tokens: [count, 1], or [rows, 1, 1, 1, 1]."""
+        if isinstance(self.first, Tensor):
+            return self.first[:, None, None, None, None]
+        return arange(self.first, self.first + count)[:, None]
+
+    def angles(self, table: Tensor, count: int) -> Tensor:
+        """Return the rows of a table [places, n] for the tokens: [count, n], or [rows, 1, 1, n]."""
+        if isinstance(self.first, Tensor):
+            return table[self.first][:, None, None]
+        return table[self.first : self.first + count]
+
+    def write(self, cache: Tensor, new: Tensor) -> Tensor:
+        """Write [rows, heads, count, size] to a cache; return the elements of its rows up to the last token."""
+        rows = new.shape[0]
+        if isinstance(self.first, Tensor):
+            cache[arange(rows), :, self.first] = new[:, :, 0]
+        else:
+            cache[self.row : self.row + rows, :, self.first : self.end] = new
+        return cache[self.row : self.row + rows, :, : self.end]
+
+
 class Attention(Module):
     """Causal attention whose query heads share keys and values in groups."""
 
@@ -86,7 +119,7 @@ class Attention(Module):
         """Return [rows, heads, count, size] for [rows, count, heads * size]."""
         return x.view(*x.shape[:2], heads, self.config.head_size).transpose(1, 2)
 
-    def forward(self, x: Tensor, angles: tuple[Tensor, Tensor] | None, position: int | None) -> Tensor:
+    def forward(self, x: Tensor, angles: tuple[Tensor, Tensor] | None, positions: Positions | None) -> Tensor:
         config = self.config
         query = self._split(self.q_proj(x), config.heads)
         key, value = (self._split(f(x), config.shared_heads) for f in (self.k_proj, self.v_proj))
@@ -94,16 +127,15 @@ class Attention(Module):
             query, key = self.q_norm(query), self.k_norm(key)
         if angles is not None:
             query, key = rotate(query, *angles), rotate(key, *angles)
-        count, first = x.shape[1], 0
-        if position is not None:
-            first, rows, end = position, x.shape[0], position + count
-            self.keys[:rows, :, first:end] = key
-            self.values[:rows, :, first:end] = value
-            key, value = self.keys[:rows, :, :end], self.values[:rows, :, :end]
-        return self.o_proj(self._attend(query, key, value, first))
+        count = x.shape[1]
+        if positions is None:
+            positions = Positions(0, count)
+        else:
+            key, value = positions.write(self.keys, key), positions.write(self.values, value)
+        return self.o_proj(self._attend(query, key, value, positions.own(count)))
 
-    def _attend(self, query: Tensor, key: Tensor, value: Tensor, first: int) -> Tensor:
-        """Attend to keys and values [rows, shared heads, end, size] for queries from position ``first`` on."""
+    def _attend(self, query: Tensor, key: Tensor, value: Tensor, own: Tensor) -> Tensor:
+        """Attend to keys and values [rows, shared heads, end, size] for queries at positions ``own``."""
         config = self.config
         rows, heads, count, size = query.shape
         shared, end = config.shared_heads, key.shape[2]
@@ -111,7 +143,7 @@ class Attention(Module):
         scores = (query.reshape(rows, shared, group * count, size) @ key.transpose(-1, -2)) * config.scale
         if config.score_cap is not None:
             scores = functions.tanh(scores / config.score_cap) * config.score_cap
-        seen, own = arange(end)[None, :], arange(first, first + count)[:, None]
+        seen = arange(end)[None, :]
         visible = seen <= own
         if self.window is not None:
             visible = visible & (own - seen < self.window)
@@ -150,8 +182,8 @@ class DecoderLayer(Module):
         for name in names:
             self.add_module(name, make.norm(f"layers.{layer}.{name}", config.width, config))
 
-    def forward(self, x: Tensor, angles: tuple[Tensor, Tensor] | None, position: int | None) -> Tensor:
-        attended = self.self_attn(self.input_layernorm(x), angles, position)
+    def forward(self, x: Tensor, angles: tuple[Tensor, Tensor] | None, positions: Positions | None) -> Tensor:
+        attended = self.self_attn(self.input_layernorm(x), angles, positions)
         if self.norms_after:
             attended = self.post_attention_layernorm(attended)
         x = x + attended * self.residual_scale
@@ -185,17 +217,18 @@ class Decoder(Module):
             for name, table in zip(("cos", "sin"), _tables(rotary, places), strict=True):
                 self.register_buffer(f"{name}{i}", from_numpy(table), persistent=False)
 
-    def _hidden(self, tokens: Tensor, position: int | None) -> Tensor:
-        first = 0 if position is None else position
+    def _hidden(self, tokens: Tensor, positions: Positions | None) -> Tensor:
+        count = tokens.shape[1]
+        own = Positions(0, count) if positions is None else positions
         x = self.embed_tokens(tokens)
         if self.config.embedding_scale != 1.0:
             x = x * self.config.embedding_scale
         angles: dict[Rotary | None, tuple[Tensor, Tensor] | None] = {None: None}
         for i, rotary in enumerate(self.rotaries):
             cos, sin = (getattr(self, f"{name}{i}") for name in ("cos", "sin"))
-            angles[rotary] = cos[first : first + tokens.shape[1]], sin[first : first + tokens.shape[1]]
+            angles[rotary] = own.angles(cos, count), own.angles(sin, count)
         for layer in self.layers:
-            x = layer(x, angles[layer.self_attn.rotary], position)
+            x = layer(x, angles[layer.self_attn.rotary], positions)
         return self.norm(x)
 
     def _logits(self, hidden: Tensor) -> Tensor:
@@ -209,10 +242,18 @@ class Decoder(Module):
         """Return logits [rows, count, vocabulary] for integers [rows, count]; caches are neither read nor written."""
         return self._logits(self._hidden(tokens, None))
 
-    def step(self, tokens: Tensor, position: int) -> Tensor:
+    def step(self, tokens: Tensor, position: int, row: int = 0) -> Tensor:
         """Return the logits [rows, vocabulary] after integers [rows, count], which stand from ``position`` on; earlier
-        tokens are those of earlier calls, whose keys and values the caches hold."""
-        return self._logits(self._hidden(tokens, position)[:, -1:])[:, 0]
+        tokens are those of earlier calls, whose keys and values the caches hold, from their row ``row`` on."""
+        return self._last(tokens, Positions(position, position + tokens.shape[1], row))
+
+    def step_rows(self, tokens: Tensor, positions: Tensor, end: int) -> Tensor:
+        """Return the logits [rows, vocabulary] after integers [rows, 1], one for each row of the caches, which stand at
+        ``positions`` i64[rows], each below ``end``."""
+        return self._last(tokens, Positions(positions, end))
+
+    def _last(self, tokens: Tensor, positions: Positions) -> Tensor:
+        return self._logits(self._hidden(tokens, positions)[:, -1:])[:, 0]
 
     def entries(self) -> dict[str, Entry]:
         """Return the entries ``prefill`` and ``step``, for ``gc.build_library`` and ``gc.export``.

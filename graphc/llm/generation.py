@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from hashlib import sha256
 from itertools import takewhile
@@ -18,7 +19,8 @@ from graphc.checkpoints.state_file import load_state, save_state
 from graphc.llm.decoder import BLOCK, Decoder
 from graphc.llm.sampling import Sampling, choose
 from graphc.tape.grad_mode import no_grad
-from graphc.tensors.creation import tensor, zeros
+from graphc.tensors.creation import arange, tensor, zeros
+from graphc.tensors.free_functions import cat, stack, where
 from graphc.tensors.tensor import Tensor
 
 __all__ = ["Generator"]
@@ -46,19 +48,33 @@ class Generator:
     def __init__(self, decoder: Decoder):
         self.decoder = decoder
         places = decoder.places
-        self._history = history = zeros(1, places, dtype=int64)
+        self._history = history = zeros(decoder.rows, places, dtype=int64)
         self._held: list[int] = []
-        """Tokens whose keys and values the caches hold."""
+        """Tokens whose keys and values the first row of the caches holds."""
         self._version = self._cache_version()
 
-        def step(tokens: Tensor, position: int, draws: bool, settings: Tensor, random: Tensor) -> Tensor:
+        def step(tokens: Tensor, position: int, row: int, draws: bool, settings: Tensor, random: Tensor) -> Tensor:
             end = position + tokens.shape[1]
-            history[:, position:end] = tokens
-            return choose(decoder.step(tokens, position), history[:, :end], draws, settings, random)
+            history[row : row + 1, position:end] = tokens
+            text = history[row : row + 1, :end]
+            return choose(decoder.step(tokens, position, row), text, draws, settings, random)
+
+        def step_rows(
+            tokens: Tensor, positions: Tensor, end: int, draws: bool, settings: Tensor, random: Tensor
+        ) -> Tensor:
+            history[arange(decoder.rows), positions] = tokens[:, 0]
+            logits = decoder.step_rows(tokens, positions, end)
+            # A row shorter than the longest one repeats its first token, which changes no penalty.
+            text = where(arange(end) <= positions[:, None], history[:, :end], history[:, :1])
+            parts = (x.split(1) for x in (logits, text))
+            rows = zip(*parts, settings, random, strict=True)
+            return cat([choose(x, tokens, draws, *arguments) for x, tokens, *arguments in rows])
 
         count, start = Dim("count", 1, BLOCK), Dim("position", 0, places - BLOCK)
-        self._read = compile(step, dims={"tokens": (None, count), "position": start})
+        row = {"row": Dim("row", 0, decoder.rows - 1)} if decoder.rows > 1 else {}
+        self._read = compile(step, dims={"tokens": (None, count), "position": start, **row})
         self._next = compile(step, dims={"position": Dim("position", 0, places - 1, hint=places // 4)})
+        self._next_rows = compile(step_rows, dims={"end": Dim("end", 1, places, hint=places // 4)})
 
     def _cache_version(self) -> int:
         return self.decoder.layers[0].self_attn.keys._version
@@ -75,7 +91,52 @@ class Generator:
         Raises ArgumentError for an empty prompt, tokens outside of the vocabulary, and more tokens than the caches
         hold; from the iterator, when another text has used the caches since its last token.
         """
-        tokens = np.asarray(prompt, np.int64).reshape(1, -1)
+        return self._generate(self._checked(prompt, count), count, stops, sampling)
+
+    def generate_batch(
+        self,
+        prompts: Sequence[Sequence[int]],
+        count: int,
+        stops: Collection[int] = (),
+        sampling: Sampling | Sequence[Sampling] = _GREEDY,
+    ) -> list[list[int]]:
+        """Return, for each prompt, the tokens that ``generate`` yields.
+
+        A compiled program computes a token of each row of the caches, whose number is ``rows`` of ``gc.llm.load``. When
+        a text ends, its row takes the next prompt. ``sampling`` is one for all prompts, or one for each.
+
+        Raises ArgumentError as ``generate``, and for another number of samplings than prompts.
+
+        Example:
+            >>> import graphc as gc
+            >>> model = gc.llm.load("SmolLM2-135M-Instruct.Q4_1.gguf", rows=2)  # doctest: +SKIP
+            >>> prompts = [[504, 3575, 282, 4649, 314], [504, 3575, 282, 7042, 314]]  # doctest: +SKIP
+            >>> len(gc.llm.Generator(model).generate_batch(prompts, 8))  # doctest: +SKIP
+            2
+        """
+        samplings = [sampling] * len(prompts) if isinstance(sampling, Sampling) else [*sampling]
+        if len(samplings) != len(prompts):
+            raise ArgumentError(
+                f"generate_batch: {len(samplings)} samplings for {len(prompts)} prompts",
+                remedy="pass one sampling, or one for each prompt",
+            )
+        checked = [self._checked(prompt, count) for prompt in prompts]
+        texts = [Text(tokens, count, stops, s) for tokens, s in zip(checked, samplings, strict=True)]
+        self.reset()
+        waiting, rows = deque(texts if count > 0 else ()), [Text.ended()] * self.decoder.rows
+        while True:
+            for row in range(len(rows)):
+                while waiting and not rows[row].active:
+                    rows[row] = waiting.popleft()
+                    rows[row].add(int(self._read_blocks(rows[row].tokens, [], rows[row].sampling, row)))
+            if not any(text.active for text in rows):
+                return [text.new for text in texts]
+            for text, token in zip(rows, self._call_rows(rows), strict=True):
+                text.add(token)
+
+    def _checked(self, prompt: Sequence[int], count: int) -> list[int]:
+        """Return the tokens of a prompt that the caches can hold with ``count`` more."""
+        tokens = np.asarray(prompt, np.int64).reshape(-1)
         vocabulary, places = self.decoder.config.vocabulary, self.decoder.places
         if not tokens.size or tokens.min() < 0 or tokens.max() >= vocabulary:
             raise ArgumentError(f"a prompt is one or more tokens from 0 to {vocabulary - 1}")
@@ -84,7 +145,7 @@ class Generator:
                 f"{tokens.size} tokens of the prompt and {count} new ones exceed the {places} places of the caches",
                 remedy=f"load the model with places={tokens.size + count}",
             )
-        return self._generate(tokens, count, stops, sampling)
+        return tokens.tolist()
 
     def reset(self) -> None:
         """Forget the text in the caches: the next prompt is read from its first token on."""
@@ -145,43 +206,78 @@ class Generator:
             digest.update(f"{name}{list(weight.shape)}".encode() + first.tobytes())
         return digest.hexdigest()
 
-    def _generate(self, prompt: np.ndarray, count: int, stops: Collection[int], sampling: Sampling) -> Iterator[int]:
-        settings = sampling.settings()
-        token, held = self._read_prompt(prompt[0].tolist(), settings, sampling)
-        for position in range(prompt.size, prompt.size + count):
+    def _generate(self, prompt: list[int], count: int, stops: Collection[int], sampling: Sampling) -> Iterator[int]:
+        self._held = held = prompt[: min(self.common(prompt), len(prompt) - 1)]
+        token = self._read_blocks(prompt, held, sampling, 0)
+        for position in range(len(prompt), len(prompt) + count):
             number = int(token)
             if number in stops:
                 return
             yield number
-            if position + 1 < prompt.size + count:
+            if position + 1 < len(prompt) + count:
                 if held is not self._held or self._version != self._cache_version():
                     raise ArgumentError(
                         "the caches hold another text now", remedy="finish one text before the next, or load two models"
                     )
-                token = self._call(self._next, token, position, settings, sampling)
+                token = self._call(self._next, token, position, 0, sampling)
                 held.append(number)
 
-    def _read_prompt(self, tokens: list[int], settings: Tensor, sampling: Sampling) -> tuple[Tensor, list[int]]:
-        """Read the tokens after the common beginning with the caches' text; return the first new token, and the list of
-        held tokens."""
-        first, token = min(self.common(tokens), len(tokens) - 1), tensor([[0]])
-        self._held = held = tokens[:first]
-        while first < len(tokens):
+    def _read_blocks(self, tokens: list[int], held: list[int], sampling: Sampling, row: int) -> Tensor:
+        """Read the tokens after those that a row of the caches holds; append them, and return the first new token."""
+        token = tensor([[0]])
+        while len(held) < len(tokens):
             # A block that would reach over the end of the caches begins with tokens that they hold already.
-            position = min(first, self.decoder.places - BLOCK)
+            position = min(len(held), self.decoder.places - BLOCK)
             del held[position:]
             block = tokens[position : position + BLOCK]
-            token = self._call(self._read, tensor(np.array([block], np.int64)), position, settings, sampling)
+            token = self._call(self._read, tensor(np.array([block], np.int64)), position, row, sampling)
             held += block
-            first = len(held)
-        return token, held
+        return token
 
-    def _call(self, program: Any, tokens: Tensor, position: int, settings: Tensor, sampling: Sampling) -> Tensor:
+    def _call(self, program: Any, tokens: Tensor, position: int, row: int, sampling: Sampling) -> Tensor:
         random, draws = sampling.random_state(position + tokens.shape[1]), sampling.temperature > 0
         with no_grad():
-            token = program(tokens, position, draws, settings, random)
+            token = program(tokens, position, row, draws, sampling.settings(), random)
         self._version = self._cache_version()
         return token
+
+    def _call_rows(self, texts: list[Text]) -> list[int]:
+        """Return the next token of each row; those of texts that have ended say nothing."""
+        last = np.array([[(text.new or [0])[-1] if text.active else 0] for text in texts], np.int64)
+        positions = np.array([text.position if text.active else 0 for text in texts], np.int64)
+        draws = any(text.active and text.sampling.temperature > 0 for text in texts)
+        settings = stack([(text.sampling.drawn() if draws else text.sampling).settings() for text in texts])
+        random = stack([text.sampling.random_state(int(p) + 1) for text, p in zip(texts, positions, strict=True)])
+        with no_grad():
+            end = int(positions.max()) + 1
+            tokens = self._next_rows(tensor(last), tensor(positions), end, draws, settings, random)
+        return tokens.numpy()[:, 0].tolist()
+
+
+class Text:
+    """Prompt of a batch, and the tokens after it."""
+
+    def __init__(self, tokens: list[int], count: int, stops: Collection[int], sampling: Sampling):
+        self.tokens, self.count, self.stops, self.sampling = tokens, count, stops, sampling
+        self.new: list[int] = []
+        self.active = count > 0
+
+    @staticmethod
+    def ended() -> Text:
+        """Return the text of a row without one."""
+        return Text([], 0, (), _GREEDY)
+
+    @property
+    def position(self) -> int:
+        """Position of the last token."""
+        return len(self.tokens) + len(self.new) - 1
+
+    def add(self, token: int) -> None:
+        """Append a token, unless the text has ended or the token ends it."""
+        self.active = self.active and token not in self.stops
+        if self.active:
+            self.new.append(token)
+            self.active = len(self.new) < self.count
 
 
 def _tokens(source: str, value: Any) -> np.ndarray:

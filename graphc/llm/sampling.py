@@ -68,6 +68,10 @@ class Sampling:
         fields = (self.repetition_penalty, self.temperature, self.top_k, self.top_p, self.min_p)
         return tensor(np.array(fields, np.float32))
 
+    def drawn(self) -> Sampling:
+        """Return settings for a program that draws: the most likely token is a draw from one token."""
+        return self if self.temperature > 0 else Sampling(self.repetition_penalty, temperature=1.0, top_k=1)
+
     def random_state(self, position: int) -> Tensor:
         """Return the state i64[2] of the random number at a position."""
         return tensor(np.array((self.seed, position), np.int64))

@@ -391,12 +391,12 @@ _SCALING_KEYS = {
     "type": "rope_type",
     "factor": "factor",
     "original_context_length": _ORIGINAL,
-    "yarn_attn_factor": "attention_factor",
     "yarn_beta_fast": "beta_fast",
     "yarn_beta_slow": "beta_slow",
-    "yarn_log_multiplier": "mscale_all_dim",
 }
 """Keys of the scaling in GGUF files to those of ``config.json``."""
+_AMBIGUOUS = ("yarn_attn_factor", "yarn_log_multiplier")
+"""Keys that converters write with several meanings: as the whole factor of the scores or as a part of it."""
 
 
 def _metadata_rotary(
@@ -417,16 +417,16 @@ def _metadata_scaling(fields: Fields, divisors: Mapping[str, np.ndarray]) -> Fie
     """Return the scaling of rotary positions under the keys of ``config.json``."""
     values = {new: fields.get(f"rope.scaling.{key}") for key, new in _SCALING_KEYS.items()}
     values = {key: value for key, value in values.items() if value is not None}
-    if values.get("mscale_all_dim"):
-        values["mscale"] = 1.0
     factor = fields.cap("rope.scaling.attn_factor")
     if any(name in divisors for name in DIVISORS[1:]):  # Converters of Phi-3 write no type.
         values["rope_type"] = "longrope"
         values |= {f"{k}_factor": divisors.get(n) for k, n in zip(("short", "long"), DIVISORS[1:], strict=True)}
         values |= {} if factor is None else {"attention_factor": factor}
-    elif factor not in (None, 1.0):
+    unclear = [key for key in _AMBIGUOUS if fields.get(f"rope.scaling.{key}") is not None]
+    unclear += ["attn_factor"] if factor not in (None, 1.0) and "attention_factor" not in values else []
+    if unclear:
         raise UnsupportedError(
-            f"{fields.source}: {fields.prefix}rope.scaling.attn_factor without factors of frequencies",
-            remedy="convert the model to a folder of safetensors files",
+            f"{fields.source}: {fields.prefix}rope.scaling.{unclear[0]} has several meanings",
+            remedy="load the folder of safetensors files instead",
         )
     return Fields(fields.source, values)

@@ -68,6 +68,8 @@ def test_wrong_fields(change: dict[str, Any], error: type[Exception], message: s
         ({"llama.rope.scaling.type": "other"}, UnsupportedError, "type 'other'"),
         ({"llama.rope.scaling.type": "longrope"}, ArtifactError, "short_factor is not a list"),
         ({"llama.rope.scaling.attn_factor": 2.0}, UnsupportedError, "attn_factor"),
+        ({"llama.rope.scaling.yarn_attn_factor": 1.0}, UnsupportedError, "yarn_attn_factor has several meanings"),
+        ({"llama.rope.scaling.yarn_log_multiplier": 0.1}, UnsupportedError, "yarn_log_multiplier has several"),
         ({"llama.rope.dimension_count": 7}, ArtifactError, "7 rotated elements"),
     ],
 )

@@ -72,6 +72,8 @@ class Positions(NamedTuple):
     """Position after the last token of all rows."""
     row: int = 0
     """First row of the caches, where ``first`` is a number."""
+    is_cached: bool = True
+    """Whether the tokens attend to the caches, and not to each other alone."""
 
     def own(self, count: int) -> Tensor:
         """Return the positions of the tokens: [count, 1], or [rows, 1, 1, 1, 1]."""
@@ -86,7 +88,10 @@ class Positions(NamedTuple):
         return table[self.first : self.first + count]
 
     def write(self, cache: Tensor, new: Tensor) -> Tensor:
-        """Write [rows, heads, count, size] to a cache; return the elements of its rows up to the last token."""
+        """Write [rows, heads, count, size] to a cache; return the elements of its rows up to the last token. Return
+        ``new`` where there is no cache."""
+        if not self.is_cached:
+            return new
         rows = new.shape[0]
         if isinstance(self.first, Tensor):
             cache[arange(rows), :, self.first] = new[:, :, 0]
@@ -119,7 +124,7 @@ class Attention(Module):
         """Return [rows, heads, count, size] for [rows, count, heads * size]."""
         return x.view(*x.shape[:2], heads, self.config.head_size).transpose(1, 2)
 
-    def forward(self, x: Tensor, angles: tuple[Tensor, Tensor] | None, positions: Positions | None) -> Tensor:
+    def forward(self, x: Tensor, angles: tuple[Tensor, Tensor] | None, positions: Positions) -> Tensor:
         config = self.config
         query = self._split(self.q_proj(x), config.heads)
         key, value = (self._split(f(x), config.shared_heads) for f in (self.k_proj, self.v_proj))
@@ -127,12 +132,8 @@ class Attention(Module):
             query, key = self.q_norm(query), self.k_norm(key)
         if angles is not None:
             query, key = rotate(query, *angles), rotate(key, *angles)
-        count = x.shape[1]
-        if positions is None:
-            positions = Positions(0, count)
-        else:
-            key, value = positions.write(self.keys, key), positions.write(self.values, value)
-        return self.o_proj(self._attend(query, key, value, positions.own(count)))
+        key, value = positions.write(self.keys, key), positions.write(self.values, value)
+        return self.o_proj(self._attend(query, key, value, positions.own(x.shape[1])))
 
     def _attend(self, query: Tensor, key: Tensor, value: Tensor, own: Tensor) -> Tensor:
         """Attend to keys and values [rows, shared heads, end, size] for queries at positions ``own``."""
@@ -182,7 +183,7 @@ class DecoderLayer(Module):
         for name in names:
             self.add_module(name, make.norm(f"layers.{layer}.{name}", config.width, config))
 
-    def forward(self, x: Tensor, angles: tuple[Tensor, Tensor] | None, positions: Positions | None) -> Tensor:
+    def forward(self, x: Tensor, angles: tuple[Tensor, Tensor] | None, positions: Positions) -> Tensor:
         attended = self.self_attn(self.input_layernorm(x), angles, positions)
         if self.norms_after:
             attended = self.post_attention_layernorm(attended)
@@ -217,16 +218,15 @@ class Decoder(Module):
             for name, table in zip(("cos", "sin"), _tables(rotary, places), strict=True):
                 self.register_buffer(f"{name}{i}", from_numpy(table), persistent=False)
 
-    def _hidden(self, tokens: Tensor, positions: Positions | None) -> Tensor:
+    def _hidden(self, tokens: Tensor, positions: Positions) -> Tensor:
         count = tokens.shape[1]
-        own = Positions(0, count) if positions is None else positions
         x = self.embed_tokens(tokens)
         if self.config.embedding_scale != 1.0:
             x = x * self.config.embedding_scale
         angles: dict[Rotary | None, tuple[Tensor, Tensor] | None] = {None: None}
         for i, rotary in enumerate(self.rotaries):
             cos, sin = (getattr(self, f"{name}{i}") for name in ("cos", "sin"))
-            angles[rotary] = own.angles(cos, count), own.angles(sin, count)
+            angles[rotary] = positions.angles(cos, count), positions.angles(sin, count)
         for layer in self.layers:
             x = layer(x, angles[layer.self_attn.rotary], positions)
         return self.norm(x)
@@ -240,7 +240,7 @@ class Decoder(Module):
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Return logits [rows, count, vocabulary] for integers [rows, count]; caches are neither read nor written."""
-        return self._logits(self._hidden(tokens, None))
+        return self._logits(self._hidden(tokens, Positions(0, tokens.shape[1], is_cached=False)))
 
     def step(self, tokens: Tensor, position: int, row: int = 0) -> Tensor:
         """Return the logits [rows, vocabulary] after integers [rows, count], which stand from ``position`` on; earlier

@@ -121,9 +121,9 @@ class Generator:
                 remedy="pass one sampling, or one for each prompt",
             )
         checked = [self._checked(prompt, count) for prompt in prompts]
-        texts = [Text(tokens, count, stops, s) for tokens, s in zip(checked, samplings, strict=True)]
+        texts = [BatchText(tokens, count, stops, s) for tokens, s in zip(checked, samplings, strict=True)]
         self.reset()
-        waiting, rows = deque(texts if count > 0 else ()), [Text.ended()] * self.decoder.rows
+        waiting, rows = deque(texts if count > 0 else ()), [BatchText.ended()] * self.decoder.rows
         while True:
             for row in range(len(rows)):
                 while waiting and not rows[row].active:
@@ -237,16 +237,16 @@ class Generator:
     def _call(self, program: Any, tokens: Tensor, position: int, row: int, sampling: Sampling) -> Tensor:
         random, draws = sampling.random_state(position + tokens.shape[1]), sampling.temperature > 0
         with no_grad():
-            token = program(tokens, position, row, draws, sampling.settings(), random)
+            token = program(tokens, position, row, draws, sampling.settings, random)
         self._version = self._cache_version()
         return token
 
-    def _call_rows(self, texts: list[Text]) -> list[int]:
-        """Return the next token of each row; those of texts that have ended say nothing."""
+    def _call_rows(self, texts: list[BatchText]) -> list[int]:
+        """Return the next token of each row. Ignore the tokens of rows whose texts have ended."""
         last = np.array([[(text.new or [0])[-1] if text.active else 0] for text in texts], np.int64)
         positions = np.array([text.position if text.active else 0 for text in texts], np.int64)
         draws = any(text.active and text.sampling.temperature > 0 for text in texts)
-        settings = stack([(text.sampling.drawn() if draws else text.sampling).settings() for text in texts])
+        settings = stack([(text.sampling.drawn() if draws else text.sampling).settings for text in texts])
         random = stack([text.sampling.random_state(int(p) + 1) for text, p in zip(texts, positions, strict=True)])
         with no_grad():
             end = int(positions.max()) + 1
@@ -254,7 +254,7 @@ class Generator:
         return tokens.numpy()[:, 0].tolist()
 
 
-class Text:
+class BatchText:
     """Prompt of a batch, and the tokens after it."""
 
     def __init__(self, tokens: list[int], count: int, stops: Collection[int], sampling: Sampling):
@@ -263,9 +263,9 @@ class Text:
         self.active = count > 0
 
     @staticmethod
-    def ended() -> Text:
-        """Return the text of a row without one."""
-        return Text([], 0, (), _GREEDY)
+    def ended() -> BatchText:
+        """Return an empty text, for a row that has none."""
+        return BatchText([], 0, (), _GREEDY)
 
     @property
     def position(self) -> int:

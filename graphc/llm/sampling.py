@@ -7,6 +7,7 @@ from math import isfinite
 import numpy as np
 
 from graphc.base.errors import ArgumentError
+from graphc.base.locks import cached_property
 from graphc.base.records import dataclass
 from graphc.tensors.creation import arange, rand, tensor
 from graphc.tensors.free_functions import where
@@ -63,6 +64,7 @@ class Sampling:
             if not valid or not isfinite(value):
                 raise ArgumentError(f"Sampling: {name} is {value!r}", remedy=f"pass a number that is {range_text}")
 
+    @cached_property
     def settings(self) -> Tensor:
         """Return the fields but the seed as f32[5], in the order of the fields."""
         fields = (self.repetition_penalty, self.temperature, self.top_k, self.top_p, self.min_p)
@@ -81,7 +83,7 @@ def choose(logits: Tensor, history: Tensor, draws: bool, settings: Tensor, rando
     """Return a token i64[1, 1] for logits f32[1, vocabulary] and the tokens so far i64[1, count].
 
     ``draws``, ``settings`` and ``random`` are those of a ``Sampling``: whether its temperature is above 0,
-    ``settings()`` and ``random_state(position)``. Programs are compiled for each value of ``draws``: sorting all tokens
+    ``settings`` and ``random_state(position)``. Programs are compiled for each value of ``draws``: sorting all tokens
     takes a large part of the time of small models.
     """
     logits = penalized(logits, history, settings[0])

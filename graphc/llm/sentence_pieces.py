@@ -13,15 +13,14 @@ from graphc.base.errors import ArtifactError
 
 __all__ = ["SentencePieces"]
 
-_NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = range(1, 7)
-"""Types of pieces."""
-_SPECIAL = (_CONTROL, _USER_DEFINED)
+_NORMAL, _UNKNOWN, CONTROL, USER_DEFINED, _UNUSED, _BYTE = range(1, 7)
+"""Types of pieces in GGUF files."""
+_SPECIAL = (CONTROL, USER_DEFINED)
 """Types of pieces that are found before the text is split."""
 _SPACE = "\u2581"
 """Character of pieces for a space."""
-
-
-_AGAIN = "download or convert the file again"
+CONVERT_AGAIN = "download or convert the file again"
+"""Remedy for damaged vocabularies."""
 
 
 class Encoding(NamedTuple):
@@ -54,16 +53,16 @@ class SentencePieces:
         kinds = types.tolist()
         if len(scores) != len(pieces) or not np.isfinite(scores).all():
             raise ArtifactError(
-                f"{source}: there is not a score, a number, for each of the {len(pieces)} tokens", remedy=_AGAIN
+                f"{source}: there is not a score, a number, for each of the {len(pieces)} tokens", remedy=CONVERT_AGAIN
             )
         self._pieces, self._scores, self._types, self._space = pieces, scores.tolist(), kinds, space
-        self._ids = {piece: i for i, piece in enumerate(pieces) if kinds[i] in (_NORMAL, _USER_DEFINED, _UNUSED)}
+        self._ids = {piece: i for i, piece in enumerate(pieces) if kinds[i] in (_NORMAL, USER_DEFINED, _UNUSED)}
         self._bytes = self._byte_pieces(source)
         self._unknown = kinds.index(_UNKNOWN) if _UNKNOWN in kinds else None
         if len(self._bytes) < 256 and self._unknown is None:
             raise ArtifactError(
                 f"{source}: the vocabulary has {len(self._bytes)} of 256 bytes, and no unknown token",
-                remedy=_AGAIN,
+                remedy=CONVERT_AGAIN,
             )
         self._special = {piece: i for i, piece in enumerate(pieces) if kinds[i] in _SPECIAL and piece}
         longest_first = sorted(self._special, key=len, reverse=True)
@@ -77,7 +76,7 @@ class SentencePieces:
             if match is None:
                 raise ArtifactError(
                     f"{source}: token {i} is {self._pieces[i]!r}, not a byte such as <0x0A>",
-                    remedy=_AGAIN,
+                    remedy=CONVERT_AGAIN,
                 )
             tokens[int(match[1], 16)] = i
         return tokens
@@ -131,13 +130,13 @@ class SentencePieces:
         """Return the text of tokens. Control pieces are left out by default; bytes that are not UTF-8 become U+FFFD."""
         data, first = bytearray(), self._space
         for token in tokens:
-            kind, piece = (self._types[token], self._pieces[token]) if token < len(self._types) else (_CONTROL, "")
+            kind, piece = (self._types[token], self._pieces[token]) if token < len(self._types) else (CONTROL, "")
             if kind == _BYTE:
                 data.append(int(piece[3:5], 16))
             elif kind in (_NORMAL, _UNUSED):
                 text = piece.replace(_SPACE, " ")
                 data += (text[1:] if first and text.startswith(" ") else text).encode("utf-8")
-            elif kind == _USER_DEFINED or not skip_special_tokens:
+            elif kind == USER_DEFINED or not skip_special_tokens:
                 data += piece.encode("utf-8")
             first = self._space and kind in _SPECIAL
         return data.decode("utf-8", "replace")

@@ -14,7 +14,7 @@ from graphc.base.errors import ArgumentError, ArtifactError, UnsupportedError
 from graphc.base.installation import install_command
 from graphc.llm.chat_template import render
 from graphc.llm.gguf_file import GgufFile, read_gguf
-from graphc.llm.sentence_pieces import SentencePieces
+from graphc.llm.sentence_pieces import CONTROL, CONVERT_AGAIN, USER_DEFINED, SentencePieces
 
 __all__ = ["Tokenizer", "load_tokenizer"]
 
@@ -22,9 +22,6 @@ _JSON, _CONFIG, _TEMPLATE = "tokenizer.json", "tokenizer_config.json", "chat_tem
 _GENERATION, _ENDS = ("generation_config.json", "config.json"), "eos_token_id"
 _NAMED = {"bos": "bos", "eos": "eos", "pad": "padding", "unk": "unknown"}
 """Tokens with a role, which templates know as ``bos_token`` and so on, and their names in GGUF files."""
-_CONTROL, _USER_DEFINED = 3, 4
-"""Types of tokens that are found before the text is split."""
-_AGAIN = "download or convert the file again"
 _CUT = "\ufffd"
 """Last character of a text whose last token ends inside of a character."""
 _GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
@@ -163,9 +160,11 @@ def _of_metadata(file: GgufFile) -> Tokenizer:
     if kind not in ("gpt2", "llama"):
         raise UnsupportedError(f"{file.path}: vocabulary of kind {kind!r}", remedy="pass tokens instead of text")
     if not isinstance(tokens, list) or len(set(tokens)) != len(tokens):
-        raise ArtifactError(f"{file.path}: the tokens are not a list of different strings", remedy=_AGAIN)
+        raise ArtifactError(f"{file.path}: the tokens are not a list of different strings", remedy=CONVERT_AGAIN)
     if not isinstance(types, np.ndarray) or len(types) != len(tokens):
-        raise ArtifactError(f"{file.path}: there is not a type for each of the {len(tokens)} tokens", remedy=_AGAIN)
+        raise ArtifactError(
+            f"{file.path}: there is not a type for each of the {len(tokens)} tokens", remedy=CONVERT_AGAIN
+        )
     core = (_byte_level if kind == "gpt2" else _sentence_pieces)(file, tokens, types)
     ends = (file.metadata.get(f"tokenizer.ggml.{key}_token_id") for key in ("eos", "eot", "eom"))
     ids = {name: file.metadata.get(f"tokenizer.ggml.{stored}_token_id") for name, stored in _NAMED.items()}
@@ -182,22 +181,24 @@ def _byte_level(file: GgufFile, tokens: list[str], types: np.ndarray) -> Any:
             f"{file.path}: vocabulary of kind 'gpt2', split by {split!r}", remedy="pass tokens instead of text"
         )
     if not isinstance(merges, list):
-        raise ArtifactError(f"{file.path}: the merges are not a list of strings", remedy=_AGAIN)
+        raise ArtifactError(f"{file.path}: the merges are not a list of strings", remedy=CONVERT_AGAIN)
     pairs = [tuple(merge.split(" ", 1)) for merge in merges]
     core = package.Tokenizer(package.models.BPE({t: i for i, t in enumerate(tokens)}, pairs))
     words = [package.pre_tokenizers.Split(package.Regex(pattern), "isolated") for pattern in _SPLITS[split]]
     byte_level = package.pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     core.pre_tokenizer = package.pre_tokenizers.Sequence([*words, byte_level])
     core.decoder = package.decoders.ByteLevel()
-    core.add_special_tokens([tokens[i] for i in np.flatnonzero(types == _CONTROL)])
-    core.add_tokens([package.AddedToken(tokens[i], normalized=False) for i in np.flatnonzero(types == _USER_DEFINED)])
+    core.add_special_tokens([tokens[i] for i in np.flatnonzero(types == CONTROL)])
+    core.add_tokens([package.AddedToken(tokens[i], normalized=False) for i in np.flatnonzero(types == USER_DEFINED)])
     return core
 
 
 def _sentence_pieces(file: GgufFile, tokens: list[str], types: np.ndarray) -> SentencePieces:
     scores, space = (file.metadata.get(f"tokenizer.ggml.{key}") for key in ("scores", "add_space_prefix"))
     if not isinstance(scores, np.ndarray) or scores.dtype.kind != "f" or types.dtype.kind not in "iu":
-        raise ArtifactError(f"{file.path}: scores or types of the tokens are not lists of numbers", remedy=_AGAIN)
+        raise ArtifactError(
+            f"{file.path}: scores or types of the tokens are not lists of numbers", remedy=CONVERT_AGAIN
+        )
     return SentencePieces(tokens, scores, types, True if space is None else bool(space), file.path)
 
 
@@ -230,7 +231,7 @@ def _object(path: Path) -> dict[str, Any]:
     """Return the object in a JSON file, an empty one without the file."""
     value = json.loads(path.read_bytes()) if path.is_file() else {}
     if not isinstance(value, dict):
-        raise ArtifactError(f"{path}: it holds {type(value).__name__}, not an object", remedy=_AGAIN)
+        raise ArtifactError(f"{path}: it holds {type(value).__name__}, not an object", remedy=CONVERT_AGAIN)
     return value
 
 

@@ -48,7 +48,7 @@ def probabilities(sampling: llm.Sampling) -> np.ndarray:
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_kept_probabilities(case: dict[str, Any]):
     sampling = llm.Sampling(**case)
-    settings = sampling.settings()
+    settings = sampling.settings
     cumulative, tokens = candidates(penalized(gc.tensor(LOGITS), gc.tensor(HISTORY), settings[0]), settings)
     totals = cumulative.numpy()[0]
     steps = np.diff(totals, prepend=0) * (totals > 0)
@@ -60,7 +60,7 @@ def test_kept_probabilities(case: dict[str, Any]):
 def test_frequencies_are_the_probabilities():
     sampling = llm.Sampling(temperature=1.0, top_k=8, repetition_penalty=1.2, seed=5)
     program, count = gc.compile(choose), 2000
-    inputs = gc.tensor(LOGITS), gc.tensor(HISTORY), True, sampling.settings()
+    inputs = gc.tensor(LOGITS), gc.tensor(HISTORY), True, sampling.settings
     draws = [program(*inputs, sampling.random_state(i)) for i in range(count)]
     expected = probabilities(sampling)
     frequencies = np.bincount([int(d) for d in draws], minlength=LOGITS.size) / count
@@ -73,7 +73,7 @@ def test_temperature_0_takes_the_most_likely_token_after_the_penalty():
     favourite = gc.tensor([[int(LOGITS.argmax())]])
     for penalty, same in ((1.0, True), (100.0, False)):
         sampling = llm.Sampling(repetition_penalty=penalty, top_k=3)
-        token = choose(gc.tensor(LOGITS), favourite, False, sampling.settings(), sampling.random_state(0))
+        token = choose(gc.tensor(LOGITS), favourite, False, sampling.settings, sampling.random_state(0))
         assert (int(token) == int(favourite)) == same
 
 

@@ -40,6 +40,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--epochs", type=int, help="number of epochs (default: 40, or 3 with --data)")
     parser.add_argument("--out", type=Path, default=Path("out"), help="output folder (default: out)")
     args = parser.parse_args(argv)
+    output.prepare(args.out)
     gc.manual_seed(0)
     images, labels, test_images, test_labels = digits.load(args.data)
     images, test_images = (x * digits.DEVIATION + digits.MEAN for x in (images, test_images))
@@ -47,7 +48,6 @@ def main(argv: list[str] | None = None) -> None:
     mnist.train(net, images, labels, args.epochs or (3 if args.data else 40))
     accuracy = (mnist.classify(gc.compile(net.eval()), test_images) == test_labels).mean()
     print(f"held-out accuracy: {accuracy:.2%} of {len(test_labels)}")
-    output.prepare(args.out)
     model, example = Drawing(net), gc.zeros(1, 1, 28, 28)
     library = gc.build_library(model, example, path=args.out / "digits.wasm", target="wasm")
     for path in library.files.values():

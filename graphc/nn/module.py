@@ -410,7 +410,7 @@ attributes.watch(Module)
 
 def _is_layer(module: Module) -> bool:
     """Return whether graphc defines ``forward``. Those of users may want the arrays that they are called with."""
-    return type(module).forward.__module__.startswith("graphc.nn.")
+    return next(c for c in type(module).__mro__ if "forward" in vars(c)).__module__.startswith("graphc.nn.")
 
 
 def _tensor_of(argument: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import pickle
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -493,10 +494,16 @@ def test_a_forward_of_the_user_gets_arrays_as_they_are():
         def forward(self, state: np.ndarray) -> graphc.Tensor:
             return self.layer(state).relu()
 
+    class Imported(nn.Module):
+        @property
+        def forward(self) -> Callable[..., float]:
+            return np.sum
+
     class Method(nn.Module):
         def forward(self, x: graphc.Tensor) -> graphc.Tensor:
             return x.relu()
 
     assert Policy()(np.ones(2)).shape == Net()(np.ones(2, np.float32)).shape == (1,)
+    assert Imported()(np.ones(2)) == 2
     with pytest.raises(ArgumentError, match=r"Method, argument 0: numpy.ndarray is no tensor\n"):
         Method()(np.ones(2))

@@ -3,7 +3,8 @@
 FILE is a GGUF file. Both read a prompt of random tokens and generate the most likely tokens, in alternating rounds;
 ``llama-cpp-python`` is called through its Python methods. Then both continue ten texts, and the number of equal tokens
 of each is compared. ``--perplexity TEXT`` compares the perplexities of a text file instead: of graphc, of graphc with
-f32 weights, and of llama.cpp. Without llama-cpp-python graphc runs alone.
+f32 weights, and of llama.cpp. ``--rows 1,4,8`` measures batches of graphc instead: for each number of rows as many
+short texts, by one compiled step. Without llama-cpp-python graphc runs alone.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
@@ -48,11 +50,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--perplexity", metavar="TEXT", help="text file whose perplexities are compared")
     parser.add_argument("--window", type=int, default=512, help="tokens that are predicted together")
+    parser.add_argument("--rows", type=_numbers, help="numbers of texts that are generated together")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(argv)
     gc.set_num_threads(options.threads)
     if options.perplexity is not None:
         return _print_perplexities(options)
+    if options.rows is not None:
+        return _print_batches(options)
     decoder = gc.llm.load(options.file, places=options.prompt + options.tokens)
     contenders: dict[str, Generate] = {"graphc": _graphc(gc.llm.Generator(decoder))}
     if (peer := find_library("llama_cpp")) is not None:
@@ -114,6 +119,36 @@ def _print_perplexities(options: argparse.Namespace) -> int:
         return 0
     print(f"{len(tokens)} tokens, windows of {options.window}")
     print(format_table([*rows[0]], [[n, f"{v:.4f}", f"{d:+.4f}"] for n, v, d in (row.values() for row in rows)]))
+    return 0
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(number) for number in text.split(",")]
+
+
+def _print_batches(options: argparse.Namespace) -> int:
+    """Print the time of a step for each number of rows, prompts included, from alternating rounds."""
+    tokenizer, count = gc.llm.load_tokenizer(options.file), options.tokens
+    prompts = [tokenizer.encode(text) for text in TEXTS]
+    generators = {rows: gc.llm.Generator(gc.llm.load(options.file, places=256, rows=rows)) for rows in options.rows}
+    seconds: dict[int, list[float]] = {rows: [] for rows in generators}
+    texts: dict[int, list[list[int]]] = {}
+    for number in range(options.rounds + 1):
+        for rows, generator in generators.items():
+            start = time.perf_counter()
+            texts[rows] = generator.generate_batch([prompts[i % len(prompts)] for i in range(rows)], count)
+            seconds[rows] += [time.perf_counter() - start] if number else []  # the first round compiles
+    alone = [list(next(iter(generators.values())).greedy(prompt, count)) for prompt in prompts]
+    equal = {rows: sum(text == alone[i % len(alone)] for i, text in enumerate(texts[rows])) for rows in texts}
+    medians = {rows: float(np.median(times)) for rows, times in seconds.items()}
+    results = [
+        {"rows": n, "step ms": 1e3 * s / count, "tokens a second": n * count / s, "texts as alone": equal[n]}
+        for n, s in medians.items()
+    ]
+    if options.json:
+        print(json.dumps({"threads": options.threads, "batches": results}, indent=2))
+        return 0
+    print(format_table([*results[0]], [[f"{value:.4g}" for value in row.values()] for row in results]))
     return 0
 
 

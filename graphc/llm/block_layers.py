@@ -12,10 +12,11 @@ from graphc.llm.gguf_file import GgufTensor
 from graphc.nn import functional as F
 from graphc.nn.module import Module
 from graphc.nn.parameter import Parameter
-from graphc.ops.contraction.group_product import group_matmul
+from graphc.ops.contraction.group_product import group_matmul, panels_of
 from graphc.ops.contraction.nibble_product import NIBBLES, nibble_matmul, words_of
 from graphc.tensors.creation import arange
 from graphc.tensors.creation import tensor as tensor_of
+from graphc.tensors.methods.algebra import einsum
 from graphc.tensors.tensor import Tensor
 
 __all__ = ["BlockLinear", "BlockTable", "BlockWeight"]
@@ -24,8 +25,8 @@ __all__ = ["BlockLinear", "BlockTable", "BlockWeight"]
 class BlockWeight(Module):
     """Matrix [N, K] of codes in groups of neighbours along K: an element is ``code * scale + offset`` of its group.
 
-    ``codes`` are words of eight 4-bit codes i32[K / 8, N], or i8[K, N]; ``scales`` and ``offsets`` are [groups, N]. All
-    have the order in which products read them.
+    ``codes`` are words of eight 4-bit codes i32[P, K / 8, W], or i8[P, K, W], in P panels of W rows of the matrix;
+    ``scales`` and ``offsets`` are [P, groups, W]. Products read them as they are.
     """
 
     codes: Tensor
@@ -45,17 +46,17 @@ class BlockWeight(Module):
         0 to 15 have, are rounded to f32 when they move to codes from -8 to 7."""
         codes, scales, offsets = unpack(tensor.format, tensor.blocks)
         narrow = scales.astype(np.float16)
-        stored = words_of(codes.T) if tensor.format.bits == 4 else np.ascontiguousarray(codes.T)
+        stored = words_of(codes.T) if tensor.format.bits == 4 else codes.T
         scales = narrow if np.array_equal(narrow, scales) else scales
         # NOTE: compiled code packs copies once, but arrays that numpy could write to in every call.
-        arrays = stored, np.ascontiguousarray(scales.T), None if offsets is None else np.ascontiguousarray(offsets.T)
-        return cls(*(None if a is None else tensor_of(a) for a in arrays), tensor.format.name)  # type: ignore[arg-type]
+        arrays = [None if a is None else tensor_of(panels_of(a)) for a in (stored, scales.T, None if offsets is None else offsets.T)]
+        return cls(*arrays, tensor.format.name)  # type: ignore[arg-type]
 
     @property
     def shape(self) -> tuple[int, int]:
         """Return the sizes [N, K] of the matrix."""
-        depth, columns = self.codes.shape
-        return columns, depth * (NIBBLES if self.codes.dtype is int32 else 1)
+        panels, depth, width = self.codes.shape
+        return panels * width, depth * (NIBBLES if self.codes.dtype is int32 else 1)
 
     def product(self, x: Tensor) -> Tensor:
         """Return the products [..., N] of rows [..., K] with all rows of the matrix, in f32."""
@@ -63,32 +64,34 @@ class BlockWeight(Module):
         multiply: Any = nibble_matmul if self.codes.dtype is int32 else group_matmul
         result = multiply(rows, self.codes, self.scales.to(float32))
         if self.offsets is not None:
-            groups = self.scales.shape[0]
-            result = result + rows.reshape(*rows.shape[:-1], groups, -1).sum(-1) @ self.offsets
-        return result.reshape(-1) if x.ndim == 1 else result
+            sums = rows.reshape(*rows.shape[:-1], self.scales.shape[1], -1).sum(-1)
+            result = result + einsum("...g,pgw->...pw", sums, self.offsets)
+        return result.reshape(*x.shape[:-1], self.shape[0])
 
     def rows(self, index: Tensor) -> Tensor:
         """Return the rows f32[..., K] of integers [...]."""
-        flat = index.reshape(-1)
-        picked = [None if t is None else t.index_select(1, flat) for t in (self.codes, self.scales, self.offsets)]
-        return _elements(*picked).t().reshape(*index.shape, self.shape[1])
+        flat, width = index.reshape(-1), self.codes.shape[2]
+        panel, column = flat // width, flat % width
+        picked = [None if t is None else t[panel, :, column] for t in (self.codes, self.scales, self.offsets)]
+        return _elements(*picked).reshape(*index.shape, self.shape[1])
 
     def dense(self) -> Tensor:
         """Return all elements f32[N, K]."""
-        return _elements(self.codes, self.scales, self.offsets).t()
+        turned = [None if t is None else t.transpose(1, 2).flatten(0, 1) for t in (self.codes, self.scales, self.offsets)]
+        return _elements(*turned)
 
     def extra_repr(self) -> str:
         return f"{self.format}, {self.shape}"
 
 
 def _elements(codes: Any, scales: Any, offsets: Any) -> Tensor:
-    """Return the elements f32[K, N] of codes with scales and offsets [groups, N]."""
-    columns = codes.shape[1]
+    """Return the elements f32[n, K] of codes with scales and offsets [n, groups]."""
+    rows = codes.shape[0]
     if codes.dtype is int32:
         up = 28 - 4 * arange(NIBBLES, dtype=int32)
-        codes = ((codes[:, None] << up[None, :, None]) >> 28).reshape(-1, columns)
-    values = codes.to(float32).reshape(scales.shape[0], -1, columns) * scales.to(float32)[:, None]
-    return (values if offsets is None else values + offsets[:, None]).reshape(-1, columns)
+        codes = (codes[:, :, None] << up) >> 28
+    values = codes.to(float32).reshape(*scales.shape, -1) * scales.to(float32)[:, :, None]
+    return (values if offsets is None else values + offsets[:, :, None]).reshape(rows, -1)
 
 
 class BlockLinear(Module):

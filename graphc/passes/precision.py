@@ -20,6 +20,7 @@ from graphc.ir.types import TensorType
 from graphc.ops.contraction.byte_product import i8_quads, quad_matmul
 from graphc.ops.contraction.convolution import conv
 from graphc.ops.contraction.matrix_product import bf16_pairs, matmul
+from graphc.ops.contraction.group_product import panel_width, panels_of
 from graphc.ops.contraction.nibble_product import GROUP, nibble_matmul, nibble_quad_matmul, nibble_scales, store_nibbles
 from graphc.ops.contraction.nibble_product import NIBBLES as STEPS
 from graphc.ops.dispatch import GraphDispatcher, use
@@ -82,7 +83,7 @@ class Narrow:
     def store(self, array: np.ndarray) -> np.ndarray:
         """Convert a weight to the stored array."""
         if self.precision in NIBBLES:
-            return store_nibbles(np.moveaxis(array, self.summed[0], 0))[0]
+            return panels_of(store_nibbles(np.moveaxis(array, self.summed[0], 0))[0])
         if self.dtype is bfloat16x2:
             return np.ascontiguousarray(bf16_pairs.op.evaluate([array], {"axis": self.summed[0]})[0])
         if not self.is_scaled:
@@ -99,14 +100,14 @@ class Narrow:
         """Compute the scales by which codes must be multiplied, with size 1 along ``summed``; for 4-bit codes, one
         scale per group."""
         if self.precision in NIBBLES:
-            return nibble_scales(np.moveaxis(array, self.summed[0], 0))
+            return panels_of(nibble_scales(np.moveaxis(array, self.summed[0], 0)))
         return np.abs(array).max(axis=self.summed, keepdims=True) / np.float32(127)
 
     def stored_type(self, type: TensorType) -> TensorType:
         """Return the type of the stored array of a weight."""
         if self.precision in NIBBLES:
-            groups, columns = self.scale_type(type).shape
-            return TensorType(int32, (groups * GROUP // STEPS, columns))
+            panels, groups, width = self.scale_type(type).shape
+            return TensorType(int32, (panels, groups * GROUP // STEPS, width))
         if self.dtype is int32:
             (axis,) = self.summed
             return TensorType(int32, (type.shape[1 - axis], type.shape[axis] // 4))
@@ -117,7 +118,9 @@ class Narrow:
         """Return the type of the scales of a weight."""
         if self.precision in NIBBLES:
             (axis,) = self.summed
-            return TensorType(bfloat16, (-(-type.shape[axis] // GROUP), type.shape[1 - axis]))
+            columns = type.shape[1 - axis]
+            width = panel_width(columns)
+            return TensorType(bfloat16, (columns // width, -(-type.shape[axis] // GROUP), width))
         return TensorType(float32, tuple(1 if d in self.summed else n for d, n in enumerate(type.shape)))
 
     def nbytes(self, type: TensorType) -> int:
@@ -448,7 +451,7 @@ def _row_scales(x: Any) -> tuple[Any, Any]:
 
 def _product_of_words(x: Any, words: Any, scale: Any) -> Any:
     """Multiply rows by words of 4-bit codes and the scales of their groups."""
-    return nibble_matmul(_whole_groups(x, scale), words, scale)
+    return _side_by_side(nibble_matmul(_whole_groups(x, scale), words, scale))
 
 
 def _product_of_nibbles(x: Any, words: Any, scale: Any) -> Any:
@@ -457,17 +460,23 @@ def _product_of_nibbles(x: Any, words: Any, scale: Any) -> Any:
     largest, factor = _row_scales(x)
     x = _whole_groups(x, scale)
     codes = math.round(e.mul(x, factor))
-    sums = reduce.sum(reshape(codes, shape=(*x.shape[:-1], scale.shape[0], GROUP)), axes=(len(x.shape),))
+    sums = reduce.sum(reshape(codes, shape=(*x.shape[:-1], scale.shape[1], GROUP)), axes=(len(x.shape),))
     start = cast(mul(sums, -8.0), dtype=int32)
     rank, count = len(x.shape) - 1, x.shape[-1] // STEPS
     eights = reshape(x, shape=(*x.shape[:-1], count, STEPS // 2, 2))
     halves = transpose(eights, permutation=(*range(rank), rank, rank + 2, rank + 1))
     quads = i8_quads(reshape(halves, shape=x.shape), factor)
-    return mul(nibble_quad_matmul(quads, start, words, scale), mul(largest, 1 / 127))
+    return mul(_side_by_side(nibble_quad_matmul(quads, start, words, scale)), mul(largest, 1 / 127))
+
+
+def _side_by_side(panels: Any) -> Any:
+    """Join the panels [..., P, W] of a product to [..., P * W]."""
+    *rows, count, width = panels.shape
+    return reshape(panels, shape=(*rows, count * width))
 
 
 def _whole_groups(x: Any, scale: Any) -> Any:
     """Pad rows with zeros to a multiple of the group size."""
-    missing = scale.shape[0] * GROUP - x.shape[-1]
+    missing = scale.shape[1] * GROUP - x.shape[-1]
     zeros = (0,) * len(x.shape)
     return pad(x, low=zeros, high=(*zeros[1:], missing), interior=zeros, value=0.0) if missing else x

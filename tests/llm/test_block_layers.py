@@ -14,14 +14,16 @@ from tools.gguf_files import random_blocks
 QUANTIZED = [kind for kind in FORMATS.values() if kind.unpack is not None]
 
 
-def weight_of(kind: BlockFormat) -> tuple[BlockWeight, np.ndarray]:
-    blocks = random_blocks(kind.name, 40, 512)
+def weight_of(kind: BlockFormat, rows: int = 40) -> tuple[BlockWeight, np.ndarray]:
+    blocks = random_blocks(kind.name, rows, 512)
     return BlockWeight.of(GgufTensor(kind, blocks)), dequantize(kind, blocks)
 
 
+@pytest.mark.parametrize("rows", [40, 128])
 @pytest.mark.parametrize("kind", QUANTIZED, ids=lambda kind: kind.name)
-def test_layers_compute_with_the_elements_of_the_file(kind: BlockFormat):
-    weight, elements = weight_of(kind)
+def test_layers_compute_with_the_elements_of_the_file(kind: BlockFormat, rows: int):
+    """40 rows are one panel, 128 are two."""
+    weight, elements = weight_of(kind, rows)
     linear, table = BlockLinear(weight).eval(), BlockTable(weight).eval()
     assert weight.shape == elements.shape
     np.testing.assert_array_equal(weight.dense().numpy(), elements)

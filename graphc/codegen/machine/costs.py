@@ -140,6 +140,8 @@ class ContractionCosts:
     """Size in L2 caches from which all rows together count as far."""
     block_vectors: tuple[int, ...] = (1, 2, 3, 4, 6, 8)
     """Vectors side by side of candidate register blocks. None of 5 or 7 was ever the fastest."""
+    panel_lines: int = 4
+    """Cache lines of a row of a constant operand, up to which blocks read it where it is."""
     sized_vectors: int = 60
     """Maximum sums of all register blocks of a product together, where each call has its own number of rows and needs
     blocks of several sizes."""

@@ -81,12 +81,13 @@ class Contract:
         if not context.tuned:
             tile = suit_small_sizes(nest.kernel, tile, context.target, nest.constants)
         packed = _packed(contraction, tile, context.target)
-        extra = [Buffer(p.buffer, p.load.dtype, p.size, "in") for p in packed if p is not None]
+        panels = None if tile.in_panels else packed.panels
+        extra = [Buffer(p.buffer, p.load.dtype, p.size, "in") for p in (panels, packed.rows) if p is not None]
         scratch = tuple(b for b in nest.kernel.buffers if b.role == "scratch")
         kernel = replace(nest.kernel, buffers=(*nest.kernel.arguments, *extra, *scratch)) if extra else nest.kernel
         blocked = apply_tile(contraction, tile, kernel, context.target, nest.names, packed)
         reason = f"register block {tile.label}: {tile.cycles:.3g} cycles estimated, the least"
-        tiled_nest = replace(nest, kernel=blocked, tile=tile, packing=packed.panels, row_packing=packed.rows)
+        tiled_nest = replace(nest, kernel=blocked, tile=tile, packing=panels, row_packing=packed.rows)
         return StepResult(tiled_nest, 1, (reason,))
 
 

@@ -18,45 +18,63 @@ from graphc.ops.contraction.matrix_product import matmul_multiply_adds
 from graphc.ops.define import define
 from graphc.ops.samples import plain
 
+PANEL = 64
+"""Columns of a panel: a whole number of vectors of any width, and a line of the cache or more for each row."""
+
+
+def panel_width(columns: int) -> int:
+    """Return ``PANEL``, or the number of columns where that is no multiple of it: they are one panel then."""
+    return columns if columns % PANEL else PANEL
+
+
+def panels_of(array: np.ndarray) -> np.ndarray:
+    """Return the panels [P, K, W] of a matrix [K, P * W]."""
+    width = panel_width(array.shape[1])
+    return np.ascontiguousarray(array.reshape(len(array), -1, width).swapaxes(0, 1))
+
 
 def _infer(a: TensorType, codes: TensorType, scale: TensorType) -> TensorType:
     if a.dtype is not float32 or codes.dtype is not int8 or scale.dtype is not float32:
         raise DTypeError(f"group_matmul: {a}, {codes} and {scale}", remedy="pass rows f32, codes i8 and scales f32")
-    fit = a.rank >= 2 and codes.rank == scale.rank == 2
-    depth, columns = codes.shape if fit else (0, 0)
-    if not fit or a.shape[-1] != depth or scale.shape[1] != columns or not scale.shape[0] or depth % scale.shape[0]:
+    fit = a.rank >= 2 and codes.rank == scale.rank == 3
+    panels, depth, width = codes.shape if fit else (0, 0, 0)
+    groups = scale.shape[1] if fit else 0
+    if not fit or a.shape[-1] != depth or scale.shape != (panels, groups, width) or not groups or depth % groups:
         raise ShapeError(
             f"group_matmul: {a}, {codes} and {scale} do not fit",
-            remedy="pass rows[..., K], codes[K, N] and scales[G, N], where G divides K",
+            remedy="pass rows[..., K], codes[P, K, W] and scales[P, G, W], where G divides K",
         )
-    return TensorType(float32, (*a.shape[:-1], columns))
+    return TensorType(float32, (*a.shape[:-1], panels, width))
 
 
 def product_of_groups(a: np.ndarray, codes: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Return the products f32[..., N] of rows [..., K] with codes [K, N] times scales [G, N]."""
-    return np.matmul(a, codes.astype(np.float32) * np.repeat(scale, len(codes) // len(scale), axis=0))
+    """Return the products f32[..., P, W] of rows [..., K] with codes [P, K, W] times scales [P, G, W]."""
+    values = codes.astype(np.float32) * np.repeat(scale, codes.shape[1] // scale.shape[1], axis=1)
+    return np.tensordot(a, values, axes=(-1, 1))
 
 
 def sum_of_groups(
-    c: LowerContext, scale: OperandRef, column: Index, sizes: Sequence[int], product: Callable[..., Scalar]
+    c: LowerContext, scale: OperandRef, place: Sequence[Index], sizes: Sequence[int], product: Callable[..., Scalar]
 ) -> Scalar:
-    """Emit the sum of groups: each the sum of ``product(group, *indices)`` over ``sizes``, times the group's scale."""
-    nest = c.nest
+    """Emit the sum of groups: each the sum of ``product(group, *indices)`` over ``sizes``, times the group's scale.
+    ``place`` is the panel and the column in it."""
+    nest, (panel, column) = c.nest, place
 
     def group(g: Index) -> Scalar:
-        return nest.reduce("add", 0, float32, sizes, partial(product, g)) * c.load(scale, (g, column))
+        return nest.reduce("add", 0, float32, sizes, partial(product, g)) * c.load(scale, (panel, g, column))
 
-    return nest.reduce("add", 0, float32, [scale.shape[0]], group)
+    return nest.reduce("add", 0, float32, [scale.shape[1]], group)
 
 
 def _lower(c: LowerContext, index: tuple[Index, ...], a: OperandRef, codes: OperandRef, scale: OperandRef) -> Scalar:
-    column, size = index[-1], codes.shape[0] // scale.shape[0]
+    *row, panel, column = index
+    size = codes.shape[1] // scale.shape[1]
 
     def product(g: Index, i: Index) -> Scalar:
-        element = c.load(a, (*index[:-1], g * size + i))
-        return element * c.load(codes, (g * size + i, column)).cast(float32)
+        element = c.load(a, (*row, g * size + i))
+        return element * c.load(codes, (panel, g * size + i, column)).cast(float32)
 
-    return sum_of_groups(c, scale, column, [size], product)
+    return sum_of_groups(c, scale, (panel, column), [size], product)
 
 
 def _samples() -> list[Sample]:
@@ -65,20 +83,21 @@ def _samples() -> list[Sample]:
     def one(*rows: int, groups: int, size: int, columns: int) -> Sample:
         random = np.random.default_rng(columns)
         a = random.integers(-32, 33, (*rows, groups * size)).astype(np.float32) / 16
-        codes = random.integers(-128, 128, (groups * size, columns)).astype(np.int8)
-        return plain(a, codes, random.integers(-6, 7, (groups, columns)).astype(np.float32) / 2)
+        codes = panels_of(random.integers(-128, 128, (groups * size, columns)).astype(np.int8))
+        return plain(a, codes, panels_of(random.integers(-6, 7, (groups, columns)).astype(np.float32) / 2))
 
     return [
         one(3, groups=2, size=32, columns=20),
         one(1, groups=3, size=16, columns=70),
+        one(2, groups=2, size=16, columns=2 * PANEL),
         one(2, 5, groups=1, size=8, columns=33),
     ]
 
 
 group_matmul = define(
     "group_matmul",
-    "Rows times a matrix of 8-bit codes: sums of products of each group of neighbours along the summed axis, times the "
-    "group's scale.",
+    "Rows times the panels of a matrix of 8-bit codes: sums of products of each group of neighbours along the summed "
+    "axis, times the group's scale.",
     "a codes scale",
     _infer,
     reference=product_of_groups,
@@ -88,13 +107,13 @@ group_matmul = define(
     samples=_samples,
     error_samples=(
         ErrorSample(
-            (TensorType(float32, (2, 40)), TensorType(int8, (32, 3)), TensorType(float32, (1, 3))), "do not fit", {}
+            (TensorType(float32, (2, 40)), TensorType(int8, (1, 32, 3)), TensorType(float32, (1, 1, 3))), "do not fit", {}
         ),
         ErrorSample(
-            (TensorType(float32, (2, 32)), TensorType(int8, (32, 3)), TensorType(float32, (5, 3))), "do not fit", {}
+            (TensorType(float32, (2, 32)), TensorType(int8, (1, 32, 3)), TensorType(float32, (1, 5, 3))), "do not fit", {}
         ),
         ErrorSample(
-            (TensorType(float64, (2, 32)), TensorType(int32, (32, 3)), TensorType(float32, (1, 3))),
+            (TensorType(float64, (2, 32)), TensorType(int32, (1, 32, 3)), TensorType(float32, (1, 1, 3))),
             "group_matmul: f64",
             {},
             DTypeError,

@@ -14,7 +14,7 @@ from graphc.ir.kernel.nest import Scalar
 from graphc.ir.op import ErrorSample, Sample, Trait
 from graphc.ir.types import TensorType
 from graphc.ops.contraction.byte_product import quad_multiply_adds
-from graphc.ops.contraction.group_product import product_of_groups, sum_of_groups
+from graphc.ops.contraction.group_product import PANEL, panels_of, product_of_groups, sum_of_groups
 from graphc.ops.contraction.matrix_product import matmul_multiply_adds
 from graphc.ops.define import define
 from graphc.ops.samples import plain
@@ -61,21 +61,22 @@ def words_of(codes: np.ndarray) -> np.ndarray:
 
 
 def steps_of(words: np.ndarray) -> np.ndarray:
-    """Unpack the codes i32[8*R, N] of words i32[R, N]."""
+    """Unpack the codes i32[..., 8*R, N] of words i32[..., R, N]."""
     up = np.arange(28, -4, -4, dtype=np.int32)[:, None]
-    return ((words[:, None] << up) >> 28).reshape(-1, words.shape[1])
+    return ((words[..., None, :] << up) >> 28).reshape(*words.shape[:-2], -1, words.shape[-1])
 
 
 def _check(name: str, rows: TensorType, depth: int, words: TensorType, scale: TensorType) -> TensorType:
     if words.dtype is not int32 or scale.dtype is not float32:
         raise DTypeError(f"{name}: {words} and {scale} are not words of codes and scales", remedy="pass i32 and f32")
-    groups = words.shape[0] // _WORDS if words.rank == 2 and words.shape[0] % _WORDS == 0 else -1
-    if scale.rank != 2 or scale.shape != (groups, words.shape[-1]) or rows.rank < 2 or depth != groups * GROUP:
+    panels, count, width = words.shape if words.rank == 3 else (0, -1, 0)
+    groups = count // _WORDS
+    if count % _WORDS or scale.shape != (panels, groups, width) or rows.rank < 2 or depth != groups * GROUP:
         raise ShapeError(
             f"{name}: {rows}, {words} and {scale} do not fit",
-            remedy=f"pass rows[..., G*{GROUP}], words[G*{_WORDS},N] and scales[G,N]",
+            remedy=f"pass rows[..., G*{GROUP}], words[P,G*{_WORDS},W] and scales[P,G,W]",
         )
-    return TensorType(float32, (*rows.shape[:-1], words.shape[1]))
+    return TensorType(float32, (*rows.shape[:-1], panels, width))
 
 
 # ---- rows of f32
@@ -92,14 +93,14 @@ def _reference(a: np.ndarray, words: np.ndarray, scale: np.ndarray) -> np.ndarra
 
 
 def _lower(c: LowerContext, index: tuple[Index, ...], a: OperandRef, words: OperandRef, scale: OperandRef) -> Scalar:
-    nest, column = c.nest, index[-1]
+    nest, (*row, panel, column) = c.nest, index
 
     def product(g: Index, q: Index, i: Index) -> Scalar:
-        element = c.load(a, (*index[:-1], g * GROUP + q * NIBBLES + i))
-        lowered = nest.op("shr_unsigned", c.load(words, (g * _WORDS + q, column)), nest.index(i * 4, int32))
+        element = c.load(a, (*row, g * GROUP + q * NIBBLES + i))
+        lowered = nest.op("shr_unsigned", c.load(words, (panel, g * _WORDS + q, column)), nest.index(i * 4, int32))
         return element * nest.op("nibble", lowered)
 
-    return sum_of_groups(c, scale, column, [_WORDS, NIBBLES], product)
+    return sum_of_groups(c, scale, (panel, column), [_WORDS, NIBBLES], product)
 
 
 def _random_words(*dims: int) -> np.ndarray:
@@ -111,18 +112,23 @@ def _samples() -> list[Sample]:
 
     def one(*rows: int, groups: int, columns: int) -> Sample:
         a = np.random.default_rng(columns).integers(-32, 33, (*rows, groups * GROUP)).astype(np.float32) / 16
-        return plain(a, _random_words(groups * _WORDS, columns), _halves(groups, columns))
+        return plain(a, *_panels(groups, columns))
 
-    return [one(3, groups=2, columns=20), one(1, groups=3, columns=70), one(2, 5, groups=1, columns=33)]
+    return [one(3, groups=2, columns=20), one(1, groups=3, columns=2 * PANEL), one(2, 5, groups=1, columns=33)]
 
 
 def _halves(*dims: int) -> np.ndarray:
     return np.random.default_rng(sum(dims)).integers(-6, 7, dims).astype(np.float32) / 2
 
 
+def _panels(groups: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return panels of words and of scales."""
+    return panels_of(_random_words(groups * _WORDS, columns)), panels_of(_halves(groups, columns))
+
+
 nibble_matmul = define(
     "nibble_matmul",
-    "Rows times a matrix of 4-bit codes: sums of products of each group of 32, times the group's scale.",
+    "Rows times the panels of a matrix of 4-bit codes: sums of products of each group of 32, times the group's scale.",
     "a words scale",
     _infer,
     reference=_reference,
@@ -132,16 +138,16 @@ nibble_matmul = define(
     samples=_samples,
     error_samples=(
         ErrorSample(
-            (TensorType(float32, (2, 40)), TensorType(int32, (4, 3)), TensorType(float32, (1, 3))), "do not fit", {}
+            (TensorType(float32, (2, 40)), TensorType(int32, (1, 4, 3)), TensorType(float32, (1, 1, 3))), "do not fit", {}
         ),
         ErrorSample(
-            (TensorType(float32, (2, 32)), TensorType(float32, (4, 3)), TensorType(float32, (1, 3))),
+            (TensorType(float32, (2, 32)), TensorType(float32, (1, 4, 3)), TensorType(float32, (1, 1, 3))),
             "not words of codes",
             {},
             DTypeError,
         ),
         ErrorSample(
-            (TensorType(float64, (2, 32)), TensorType(int32, (4, 3)), TensorType(float32, (1, 3))),
+            (TensorType(float64, (2, 32)), TensorType(int32, (1, 4, 3)), TensorType(float32, (1, 1, 3))),
             "rows are f64",
             {},
             DTypeError,
@@ -156,7 +162,7 @@ nibble_matmul = define(
 def _infer_quads(a: TensorType, start: TensorType, words: TensorType, scale: TensorType) -> TensorType:
     if a.dtype is not int32 or start.dtype is not int32:
         raise DTypeError(f"nibble_quad_matmul: {a} and {start} are not quads and their sums", remedy="pass i32")
-    if start.shape != (*a.shape[:-1], scale.shape[0] if scale.shape else 0):
+    if start.shape != (*a.shape[:-1], scale.shape[1] if scale.rank == 3 else 0):
         raise ShapeError(
             f"nibble_quad_matmul: {start} is not a sum for each group of {a}", remedy="pass one per row and scale"
         )
@@ -166,38 +172,38 @@ def _infer_quads(a: TensorType, start: TensorType, words: TensorType, scale: Ten
 def _quad_reference(a: np.ndarray, start: np.ndarray, words: np.ndarray, scale: np.ndarray) -> np.ndarray:
     quads = np.ascontiguousarray(a).view(np.int8).reshape(*a.shape[:-1], -1, 2, 4)
     rows = quads.swapaxes(-1, -2).reshape(*a.shape[:-1], -1, GROUP).astype(np.float64)
-    codes = (steps_of(words) + 8).reshape(-1, GROUP, words.shape[1])
-    sums = np.einsum("...gk,gkn->...gn", rows, codes).astype(np.int32) + start[..., None]
+    codes = (steps_of(words) + 8).reshape(len(words), -1, GROUP, words.shape[2])
+    sums = np.einsum("...gk,pgkw->...pgw", rows, codes).astype(np.int32) + start[..., None, :, None]
     return (sums.astype(np.float32) * scale).sum(axis=-2, dtype=np.float32)
 
 
 def _lower_quads(
     c: LowerContext, index: tuple[Index, ...], a: OperandRef, start: OperandRef, words: OperandRef, scale: OperandRef
 ) -> Scalar:
-    nest, rows, column = c.nest, index[:-1], index[-1]
+    nest, (*rows, panel, column) = c.nest, index
 
     def group(g: Index) -> Scalar:
         def product(q: Index, half: Index) -> Scalar:
-            word = c.load(words, (g * _WORDS + q, column))
+            word = c.load(words, (panel, g * _WORDS + q, column))
             low = nest.op("shr_unsigned", word, nest.index(half * 4, int32)) & _LOW
             return nest.op("dot4", low ^ _SIGN, c.load(a, (*rows, g * (GROUP // 4) + q * 2 + half)))
 
         total = nest.reduce("add", c.load(start, (*rows, g)), int32, [_WORDS, 2], product)
-        return total.cast(float32) * c.load(scale, (g, column))
+        return total.cast(float32) * c.load(scale, (panel, g, column))
 
-    return nest.reduce("add", 0, float32, [scale.shape[0]], group)
+    return nest.reduce("add", 0, float32, [scale.shape[1]], group)
 
 
 def _quad_samples() -> list[Sample]:
     def one(*rows: int, groups: int, columns: int) -> Sample:
         quads, start = _random_words(*rows, groups * GROUP // 4), _random_words(*rows, groups) >> 16
-        return plain(quads, start, _random_words(groups * _WORDS, columns), _halves(groups, columns))
+        return plain(quads, start, *_panels(groups, columns))
 
-    return [one(3, groups=2, columns=20), one(1, groups=3, columns=70), one(2, 5, groups=1, columns=33)]
+    return [one(3, groups=2, columns=20), one(1, groups=3, columns=2 * PANEL), one(2, 5, groups=1, columns=33)]
 
 
 def _quad_errors() -> tuple[ErrorSample, ...]:
-    a, start, words, scale = (2, 8), (2, 1), (4, 3), (1, 3)
+    a, start, words, scale = (2, 8), (2, 1), (1, 4, 3), (1, 1, 3)
 
     def types(first: Any, second: tuple[int, ...]) -> tuple[TensorType, ...]:
         return TensorType(first, a), TensorType(int32, second), TensorType(int32, words), TensorType(float32, scale)
@@ -210,8 +216,8 @@ def _quad_errors() -> tuple[ErrorSample, ...]:
 
 nibble_quad_matmul = define(
     "nibble_quad_matmul",
-    "Rows of bytes times a matrix of 4-bit codes, 8 added to each: for each group of 32 a sum in i32 from its own "
-    "start value, times a scale. Bytes of a quad are every other one of eight elements: the even, then the odd ones.",
+    "Rows of bytes times the panels of a matrix of 4-bit codes, 8 added to each: for each group of 32 a sum in i32 "
+    "from its own start value, times a scale. Bytes of a quad are every other one of eight elements: the even, then the odd ones.",
     "a start words scale",
     _infer_quads,
     reference=_quad_reference,

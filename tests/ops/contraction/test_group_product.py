@@ -10,24 +10,24 @@ from graphc.codegen.schedule.contraction.match import find_contraction
 from graphc.ir.graph.build import constant
 from graphc.ir.graph.graph import Graph
 from graphc.ir.types import TensorType
-from graphc.ops.contraction.group_product import group_matmul
+from graphc.ops.contraction.group_product import group_matmul, panels_of
 from graphc.ops.dispatch import GraphDispatcher, use
 from tests.native import check_all, lowered
 
-SIZES = [(1, 40, 2, 32), (7, 33, 3, 16), (17, 70, 1, 8)]
+SIZES = [(1, 40, 2, 32), (7, 33, 3, 16), (17, 70, 1, 8), (5, 128, 2, 32)]
 """Rows, columns, groups, elements of a group."""
 
 
 def product(rows: int, columns: int, groups: int, size: int) -> tuple[Graph, list[np.ndarray]]:
     """Return a product whose sums are exact in any order."""
     random = np.random.default_rng(rows)
-    graph = Graph("product")
+    graph, depth = Graph("product"), groups * size
+    integers = panels_of(random.integers(-128, 128, (depth, columns)).astype(np.int8))
+    powers = panels_of(2.0 ** random.integers(-4, 4, (groups, columns)).astype(np.float32))
     with use(GraphDispatcher(graph)):
-        x = graph.add_input(TensorType(float32, (rows, groups * size)), "x")
-        codes = constant(graph, random.integers(-128, 128, (groups * size, columns)).astype(np.int8), int8)
-        scales = constant(graph, 2.0 ** random.integers(-4, 4, (groups, columns)).astype(np.float32), float32)
-        graph.set_outputs([group_matmul(x, codes, scales)])
-    return graph, [random.integers(-32, 33, (rows, groups * size)).astype(np.float32) / 16]
+        x = graph.add_input(TensorType(float32, (rows, depth)), "x")
+        graph.set_outputs([group_matmul(x, constant(graph, integers, int8), constant(graph, powers, float32))])
+    return graph, [random.integers(-32, 33, (rows, depth)).astype(np.float32) / 16]
 
 
 def test_it_is_one_contraction():

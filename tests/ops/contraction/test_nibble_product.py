@@ -15,12 +15,13 @@ from graphc.ir.graph.interpret import evaluate
 from graphc.ir.kernel.interpret import run_program
 from graphc.ir.kernel.statements import Prefetch, walk
 from graphc.ir.types import TensorType
+from graphc.ops.contraction.group_product import PANEL, panels_of
 from graphc.ops.contraction.nibble_product import GROUP, nibble_matmul, nibble_quad_matmul, steps_of, store_nibbles
 from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.ops.pointwise.elementwise import cast
 from tests.native import TARGETS, check_native, lowered, target_or_skip
 
-SIZES = [(1, 1, 1), (1, 200, 40), (7, 33, 96), (5, 70, 31), (15, 130, 64), (29, 17, 257)]
+SIZES = [(1, 1, 1), (1, 200, 40), (7, 33, 96), (5, 70, 31), (15, 130, 64), (9, 128, 96), (29, 17, 257)]
 """Rows, columns, elements summed: odd ones, and sums that are no whole number of groups."""
 
 
@@ -40,10 +41,10 @@ def powers(scale: np.ndarray) -> np.ndarray:
 
 def exact_product(rows: int, columns: int, depth: int) -> tuple[Graph, list[np.ndarray]]:
     """A product whose sums are exact: its scales are powers of two."""
-    words, scale = store_nibbles(normal(depth, columns))
+    words, scale = map(panels_of, store_nibbles(normal(depth, columns)))
     graph = Graph("product")
     with use(GraphDispatcher(graph)):
-        x = graph.add_input(TensorType(float32, (rows, 8 * words.shape[0])), "x")
+        x = graph.add_input(TensorType(float32, (rows, 8 * words.shape[1])), "x")
         steps, scales = constant(graph, words, int32), constant(graph, powers(scale), bfloat16)
         graph.set_outputs([nibble_matmul(x, steps, cast(scales, dtype=float32))])
     return graph, [small(*x.shape)]
@@ -51,8 +52,8 @@ def exact_product(rows: int, columns: int, depth: int) -> tuple[Graph, list[np.n
 
 def quad_product(rows: int, columns: int, depth: int) -> tuple[Graph, list[np.ndarray]]:
     """The same with rows of bytes."""
-    words, scale = store_nibbles(normal(depth, columns))
-    graph, groups = Graph("product"), scale.shape[0]
+    words, scale = map(panels_of, store_nibbles(normal(depth, columns)))
+    graph, groups = Graph("product"), scale.shape[1]
     random = np.random.default_rng(rows)
     with use(GraphDispatcher(graph)):
         x = graph.add_input(TensorType(int32, (rows, GROUP // 4 * groups)), "x")
@@ -108,8 +109,9 @@ def test_zeros_stay_and_what_is_not_finite_is_not_hidden():
         weight[40, 1] = wrong
         words, scale = store_nibbles(weight)
         with np.errstate(invalid="ignore"):
-            result = nibble_matmul.op.evaluate([np.ones((1, 64), np.float32), words, widen(scale)], {})[0]
-        assert np.isfinite(result).tolist() == [[True, False, True]]
+            panels = [panels_of(words), panels_of(widen(scale))]
+            (result,) = nibble_matmul.op.evaluate([np.ones((1, 64), np.float32), *panels], {})
+        assert np.isfinite(result[0]).tolist() == [[True, False, True]]
 
 
 def test_a_product_of_groups_is_one_register_block():
@@ -134,7 +136,19 @@ def test_emitted_code_unpacks_vectors():
 
 def test_words_that_are_read_once_are_asked_for_before():
     """However many lines a step reads: what it does with each takes so long that later steps are not under way."""
-    target = target_named("avx512")
-    program = Stages(exact_product(1, 4096, 1024)[0], target=target).scheduled
+    program = Stages(exact_product(1, 4096, 1024)[0], target=target_named("avx512")).scheduled
     asked = [s for kernel in program.kernels for s, _ in walk(kernel.body) if isinstance(s, Prefetch)]
-    assert len(asked) == target.costs.contraction.prefetched_lines
+    assert len(asked) == PANEL * 4 // 64  # bytes of a row of words over those of a line
+
+
+@pytest.mark.parametrize("target", ["sse2", "avx2", "avx512", "neon"])
+@pytest.mark.parametrize("rows", [1, 40])
+def test_panels_are_read_where_they_are(rows: int, target: str):
+    program = Stages(exact_product(rows, 2 * PANEL, 1024)[0], target=target_named(target)).scheduled
+    stored = [s.name for s in program.storages if s.cls == "constant" and s.dtype is int32]
+    assert stored and not [name for name in stored if "packed" in name]
+
+
+def test_other_matrices_are_packed():
+    program = Stages(exact_product(40, 257, 1024)[0], target=target_named("avx2")).scheduled
+    assert [s.name for s in program.storages if s.cls == "constant" and "packed" in s.name]

@@ -16,7 +16,7 @@ from graphc.codegen.schedule.contraction.runs import Run, column_runs, is_partia
 from graphc.codegen.schedule.loops.transform import block_index, wrap
 from graphc.ir.kernel.access import UNIFORM, UNIT, access
 from graphc.ir.kernel.index import Axis, Index, as_index, axes_of
-from graphc.ir.kernel.map import BodyCopier, Names
+from graphc.ir.kernel.map import BodyCopier, Names, substitute_axes
 from graphc.ir.kernel.statements import Load, Stmt, Store
 
 
@@ -34,6 +34,8 @@ class Packing:
     """(start, count, lanes) of runs of equal panels along the vector axis."""
     room: int
     """Width of the last panel including padding, if its lanes are not a whole number of vectors; else 0."""
+    in_panels: bool = False
+    """True if the operand is read where it is: it lies in panels of all lanes, each of one or more of ``panels``."""
     turned: bool = False
     """True if a panel is transposed: contiguous points of the reduced axes for each lane."""
 
@@ -68,6 +70,8 @@ class Packing:
     def index(self, run: Run, panel: Index, lane: Index, point: dict[Axis, Index]) -> Index:
         """Return the index of an element of a panel; ``point`` maps outer and reduced axes to indices."""
         start, width = run[0], self.width(run[2])
+        if self.in_panels:
+            return substitute_axes(self.load.index, {**point, self.vector: start + panel * width + lane})
         position = as_index(0)
         for x in self.outer:
             position = position * x.extent + point[x]
@@ -89,6 +93,7 @@ class Packing:
             row = row * x.extent + x
         per_turn = (run[2] + turns - 1) // turns
         start = self.index(run, panel, as_index(0), {x: as_index(x if x in self.outer else 0) for x in self.axes})
+        lanes = self.vector.extent if self.in_panels else lanes
         return start + lanes * self.depth + (turn * self.depth + row) * per_turn
 
     @property
@@ -105,12 +110,13 @@ def make_packing(c: Contraction, tile: Tile, target: Target, buffer: str) -> Pac
     panels = column_runs(tile.vector.extent, lanes * tile.vectors)
     return Packing(
         tile.pack,
-        buffer,
+        tile.pack.buffer if tile.in_panels else buffer,
         tuple(x for x in c.outer if x in used and x != tile.vector),
         tuple(x for x in c.reduced if x in used),
         tile.vector,
         tuple(panels),
         _room(c, tile, panels[-1][2], lanes) if target.masked else 0,
+        in_panels=tile.in_panels,
     )
 
 

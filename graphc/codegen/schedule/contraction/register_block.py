@@ -46,6 +46,8 @@ class Tile:
     """Vectors along ``vector`` in a block (or columns, when lanes run along a reduced axis)."""
     pack: Load | None = None
     """A load whose operand must be packed first, so that its lanes are contiguous."""
+    in_panels: bool = False
+    """True if the operand of ``pack`` lies in panels already, and is read where it is."""
     last: tuple[int, ...] = ()
     """Sizes of the blocks for the remainder of rows, where the number of rows varies by call and rows may be computed
     twice."""
@@ -172,6 +174,7 @@ def _lane_tiles(
     packing, page_misses, tiles = _packing_cycles(c, b, axis, free, k), _page_misses(c, a, target), []
     segments = k.far_segment and k.far_segment * _far_accesses(c, a, axis, target)
     in_place = access(b.index, axis) == UNIT
+    in_panels = b.buffer in free and not axis.extent % lanes and _lies_in_panels(c, b, axis, target)
     for row in _row_axes(c, a, b, nearest_first=not broadcast):
         extent, number = (row.extent, sizes.get(row.name)) if row else (1, None)
         panels, wait = _memory_cycles(c, b, row, target), _row_read(c, a, row, axis, target)
@@ -179,13 +182,17 @@ def _lane_tiles(
         scatter = _scatter_cycles(scattered, axis, row, points, target)
         for vectors, most in product(k.block_vectors, (target.streams, k.l1_ways_kept)):
             room = (target.registers_of(c.dtype) - 2 - vectors) // vectors
+            if in_panels and vectors * lanes == axis.extent:  # one row by a whole panel, whose vectors stay in L1
+                room = max(room, 1)
             if room < 1 or (vectors > 1 and (vectors - 1) * lanes >= axis.extent):
+                continue
+            if in_panels and axis.extent % (vectors * lanes):
                 continue
             rows = _block_rows(row, min(room, most), sizes)
             used = _used_lanes(axis.extent, lanes)
             factor = _row_conflicts(c, a, row, rows, target) * page_misses
             close = _panel_read(c, b, vectors, target, False) == k.l1_read
-            for pack in (None, b):
+            for pack in (b,) if in_panels else (None, b):
                 if pack is None and not (in_place and (close or b.buffer not in free)):
                     continue
                 once = pack is not None and extent <= rows and panels > 0
@@ -207,7 +214,7 @@ def _lane_tiles(
                 elif row is not None and rows_exceed_l2(c, b, row, axis, target):
                     cycles *= k.far_rows
                 remainder = _remainder_fields(number, extent, rows, step, k.sized_vectors // vectors)
-                tiles.append(Tile(cycles, axis, row, None, rows, vectors, pack, memory=memory, **remainder))
+                tiles.append(Tile(cycles, axis, row, None, rows, vectors, pack, in_panels, memory=memory, **remainder))
     return tiles
 
 
@@ -444,6 +451,18 @@ def _panel_read(c: Contraction, b: Load, vectors: int, target: Target, packed: b
         if lines <= sets * associativity * k.ways_used:
             return cycles
     return _line_read(k.llc_read if packed or step < target.page_bytes else k.llc_page_read, target)
+
+
+def _lies_in_panels(c: Contraction, b: Load, axis: Axis, target: Target) -> bool:
+    """Check whether packing would gain nothing: rows of few cache lines, which lie one after another."""
+    step, size = axis.extent, target.costs.contraction.panel_lines * target.line_bytes // b.dtype.itemsize
+    if access(b.index, axis) != UNIT or b.guard or step > size:
+        return False
+    for x in sorted((x for x in c.reduced if x in axes_of(b.index)), key=lambda x: access(b.index, x).stride):
+        if access(b.index, x).stride != step:
+            return False
+        step *= x.extent
+    return True
 
 
 def _lines(vectors: int, target: Target) -> int:

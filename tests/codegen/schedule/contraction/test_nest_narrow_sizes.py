@@ -18,6 +18,7 @@ from graphc.ir.kernel.map import Names
 from graphc.ir.types import TensorType
 from graphc.ops.contraction.byte_product import i8_quads, quad_matmul
 from graphc.ops.contraction.matrix_product import matmul
+from graphc.ops.contraction.group_product import panels_of
 from graphc.ops.contraction.nibble_product import GROUP, nibble_matmul, nibble_quad_matmul, store_nibbles
 from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.ops.pointwise.elementwise import cast
@@ -47,16 +48,16 @@ def powers(scale: np.ndarray) -> np.ndarray:
 
 
 def steps_of_f32(graph: Graph, columns: int, depth: int) -> Value:
-    words, scale = store_nibbles(RANDOM.standard_normal((depth, columns), np.float32))
-    x = graph.add_input(TensorType(float32, (ROWS, 8 * words.shape[0])), "x")
+    words, scale = map(panels_of, store_nibbles(RANDOM.standard_normal((depth, columns), np.float32)))
+    x = graph.add_input(TensorType(float32, (ROWS, 8 * words.shape[1])), "x")
     scales = cast(constant(graph, powers(scale), bfloat16), dtype=float32)
     return nibble_matmul(x, constant(graph, words, int32), scales)
 
 
 def steps_of_quads(graph: Graph, columns: int, depth: int) -> Value:
-    words, scale = store_nibbles(RANDOM.standard_normal((depth, columns), np.float32))
-    x = graph.add_input(TensorType(int32, (ROWS, GROUP // 4 * scale.shape[0])), "x")
-    start = graph.add_input(TensorType(int32, (ROWS, scale.shape[0])), "start")
+    words, scale = map(panels_of, store_nibbles(RANDOM.standard_normal((depth, columns), np.float32)))
+    x = graph.add_input(TensorType(int32, (ROWS, GROUP // 4 * scale.shape[1])), "x")
+    start = graph.add_input(TensorType(int32, (ROWS, scale.shape[1])), "start")
     scales = cast(constant(graph, powers(scale), bfloat16), dtype=float32)
     return nibble_quad_matmul(x, start, constant(graph, words, int32), scales)
 

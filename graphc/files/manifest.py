@@ -96,16 +96,18 @@ class BufferSpec(TensorSpec):
     cls: str
     """One of BUFFER_CLASSES."""
     path: str = ""
-    """Qualified name of a param or state; of an output of a prepacking, the text of its Recipe."""
+    """Qualified name of a param or state, or of the weight of the file whose bytes a constant has; of an output of a
+    prepacking, the text of its Recipe."""
     offset: int = -1
-    """Byte offset of a constant in the constant block, else -1."""
+    """Byte offset of a constant in the constant block, else -1; also -1 for a constant that is a weight."""
     written: bool = False
     """Whether a call writes to it."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require(self.cls in BUFFER_CLASSES, f"buffer {self.name!r} has the unknown class {self.cls!r}")
-        require((self.offset >= 0) == (self.cls == "constant"), f"buffer {self.name!r} has the offset {self.offset}")
+        in_block = self.cls == "constant" and not self.path
+        require((self.offset >= 0) == in_block, f"buffer {self.name!r} has the offset {self.offset}")
 
     def of_shape(self, shape: tuple[int, ...]) -> BufferSpec:
         """Return a copy with the shape of a call, without checks, because a copy is made for each new size."""
@@ -168,7 +170,7 @@ class Manifest:
         require(len(names) == len(self.buffers), "two buffers have the same name")
         for buffer in self.buffers:
             require(buffer.offset % ALIGNMENT in (0, ALIGNMENT - 1), f"constant {buffer.name!r} is not aligned")
-            is_inside = buffer.cls != "constant" or buffer.offset + buffer.nbytes <= self.constants
+            is_inside = buffer.offset < 0 or buffer.offset + buffer.nbytes <= self.constants
             require(is_inside, f"constant {buffer.name!r} ends outside of the constant block")
 
     def of_class(self, *classes: str) -> tuple[BufferSpec, ...]:

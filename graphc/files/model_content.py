@@ -29,6 +29,8 @@ from graphc.files.model_manifest import (
 
 MAX_MANIFEST = 1 << 26
 MAX_TEXT = 1 << 28
+SHARED_FROM = 4096
+"""Bytes of a constant of native code from which it is read from the weights where they have the same bytes."""
 
 
 class Code(NamedTuple):
@@ -144,7 +146,34 @@ def check_weights(stored: Artifact, expected: Sequence[tuple[str, str, tuple[int
             raise ArtifactError(f"weight {path!r} {problem}, the graph takes {dtype}{list(shape)}")
 
 
+def without_weights(
+    manifest: Manifest, constants: np.ndarray, weights: Mapping[str, np.ndarray]
+) -> tuple[Manifest, np.ndarray]:
+    """Return the manifest and the constant block of native code without the constants whose bytes a weight has.
+
+    The manifest names the weight. Constants of less than SHARED_FROM bytes stay.
+    """
+    contents = {b.name: constants[b.offset : b.offset + b.nbytes] for b in manifest.of_class("constant")}
+    sizes = {content.nbytes for content in contents.values() if content.nbytes >= SHARED_FROM}
+    same = {sha256(_dense(a).view(np.uint8)): path for path, a in weights.items() if a.nbytes in sizes}
+    buffers, kept, end = [], [], 0
+    for buffer in manifest.buffers:
+        content = contents.get(buffer.name)
+        path = "" if content is None or content.nbytes not in sizes else same.get(sha256(content), "")
+        if content is not None and not path:
+            kept += [np.zeros(align(end) - end, np.uint8), content]
+            buffer, end = replace(buffer, offset=align(end)), align(end) + content.nbytes
+        buffers.append(replace(buffer, path=path, offset=-1) if path else buffer)
+    block = np.concatenate(kept) if kept else constants[:0]
+    return replace(manifest, buffers=tuple(buffers), constants=end), block
+
+
 # ---- to sections
+
+
+def _dense(array: np.ndarray) -> np.ndarray:
+    """Return the elements in their order in files."""
+    return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).reshape(-1)
 
 
 class _Pool:
@@ -175,17 +204,16 @@ class _Tensors:
 
     def add(self, name: str, array: np.ndarray, **facts: bool) -> None:
         """Append a tensor; ``facts`` are further fields of its record."""
-        dense = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
         dtype = layout_of(array.dtype.newbyteorder("=")).name
         record = Stored(name, dtype, tuple(array.shape), self.section, align(self._end), **facts)
-        self.chunks += [bytes(record.offset - self._end), dense.reshape(-1).view(np.uint8)]
+        self.chunks += [bytes(record.offset - self._end), _dense(array).view(np.uint8)]
         self.records.append(record)
         self._end = record.offset + record.nbytes
 
     def once(self, array: np.ndarray) -> str:
         """Return the name, which is a number, of a tensor with this content; equal tensors are stored once."""
-        dense = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
-        key = dense.dtype.str, dense.shape, sha256(dense.reshape(-1).view(np.uint8))
+        dense = _dense(array)
+        key = dense.dtype.str, array.shape, sha256(dense.view(np.uint8))
         if key not in self._names:
             self._names[key] = str(len(self.records))
             self.add(self._names[key], array)

@@ -16,7 +16,6 @@ from graphc.ops.contraction.group_product import group_matmul, panels_of
 from graphc.ops.contraction.nibble_product import NIBBLES, nibble_matmul, words_of
 from graphc.tensors.creation import arange
 from graphc.tensors.creation import tensor as tensor_of
-from graphc.tensors.methods.algebra import einsum
 from graphc.tensors.tensor import Tensor
 
 __all__ = ["BlockLinear", "BlockTable", "BlockWeight"]
@@ -49,7 +48,10 @@ class BlockWeight(Module):
         stored = words_of(codes.T) if tensor.format.bits == 4 else codes.T
         scales = narrow if np.array_equal(narrow, scales) else scales
         # NOTE: compiled code packs copies once, but arrays that numpy could write to in every call.
-        arrays = [None if a is None else tensor_of(panels_of(a)) for a in (stored, scales.T, None if offsets is None else offsets.T)]
+        arrays = [
+            None if a is None else tensor_of(panels_of(a))
+            for a in (stored, scales.T, None if offsets is None else offsets.T)
+        ]
         return cls(*arrays, tensor.format.name)  # type: ignore[arg-type]
 
     @property
@@ -64,24 +66,32 @@ class BlockWeight(Module):
         multiply: Any = nibble_matmul if self.codes.dtype is int32 else group_matmul
         result = multiply(rows, self.codes, self.scales.to(float32))
         if self.offsets is not None:
-            sums = rows.reshape(*rows.shape[:-1], self.scales.shape[1], -1).sum(-1)
-            result = result + einsum("...g,pgw->...pw", sums, self.offsets)
+            sums = rows.reshape(-1, self.scales.shape[1], rows.shape[-1] // self.scales.shape[1]).sum(-1)
+            result = result + (sums @ self.offsets).transpose(0, 1).reshape(result.shape)
         return result.reshape(*x.shape[:-1], self.shape[0])
 
     def rows(self, index: Tensor) -> Tensor:
         """Return the rows f32[..., K] of integers [...]."""
-        flat, width = index.reshape(-1), self.codes.shape[2]
-        panel, column = flat // width, flat % width
-        picked = [None if t is None else t[panel, :, column] for t in (self.codes, self.scales, self.offsets)]
+        flat = index.reshape(-1, 1)
+        picked = [None if t is None else _picked(t, flat) for t in (self.codes, self.scales, self.offsets)]
         return _elements(*picked).reshape(*index.shape, self.shape[1])
 
     def dense(self) -> Tensor:
         """Return all elements f32[N, K]."""
-        turned = [None if t is None else t.transpose(1, 2).flatten(0, 1) for t in (self.codes, self.scales, self.offsets)]
+        turned = [
+            None if t is None else t.transpose(1, 2).flatten(0, 1) for t in (self.codes, self.scales, self.offsets)
+        ]
         return _elements(*turned)
 
     def extra_repr(self) -> str:
         return f"{self.format}, {self.shape}"
+
+
+def _picked(panels: Tensor, row: Tensor) -> Tensor:
+    """Return the rows [n, K] of integers [n, 1] of a matrix in panels [P, K, W]."""
+    _, depth, width = panels.shape
+    place = row // width * (depth * width) + arange(depth) * width + row % width
+    return panels.reshape(-1)[place]  # NOTE: an index for each dimension would turn the whole matrix around first.
 
 
 def _elements(codes: Any, scales: Any, offsets: Any) -> Tensor:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ from graphc.compiler import cache
 from graphc.compiler.compile import CompiledGraph, compile_graph
 from graphc.compiler.freeze import freeze, freeze_narrow, written_states
 from graphc.files import model_content
-from graphc.files.model_content import Artifact, Code, Sample, StoredEntry
+from graphc.files.model_content import Artifact, Code, Sample, StoredEntry, without_weights
 from graphc.files.model_manifest import ENTRY, EntrySpec, ModelManifest
 from graphc.files.structure import Structure
 from graphc.ir.graph.graph import Graph, Value, input_class, input_equals, input_path
@@ -264,11 +265,16 @@ def compiled_code(
 ) -> tuple[Code, CompiledGraph]:
     """Return the native code of an entry's graph for all sizes, and its compilation. Raise CompileError."""
     compiled, added = made_for_all(graph, lambda restricted: compile(freeze(restricted, constants)))
-    return _code(compiled, added), compiled
+    written = {input_path(value) for value in written_states(graph)}
+    return _code(compiled, {p: a for p, a in constants.items() if p not in written}, added), compiled
 
 
-def _code(compiled: CompiledGraph, added: Sequence[Assumption] = ()) -> Code:
-    return Code(compiled.manifest, compiled.object, compiled.constants, assumption_specs(added))
+def _code(
+    compiled: CompiledGraph, weights: Mapping[str, np.ndarray] = MappingProxyType({}), added: Sequence[Assumption] = ()
+) -> Code:
+    """Return code whose constants with the bytes of a weight are that weight, so that the file holds them once."""
+    manifest, constants = without_weights(compiled.manifest, compiled.constants, weights)
+    return Code(manifest, compiled.object, constants, assumption_specs(added))
 
 
 def _artifact(

@@ -240,7 +240,9 @@ def _load_native(stored: Artifact, entry: StoredEntry, code: Code) -> Executable
     spec = entry.spec
     prepare_threads(code.object)
     manifest = code.manifest
-    program = Executable(manifest, load_object(code.object, manifest.entry, manifest.target), code.constants)
+    library = load_object(code.object, manifest.entry, manifest.target)
+    weights = {b.path: stored.weights[b.path] for b in manifest.of_class("constant") if b.path in stored.weights}
+    program = Executable(manifest, library, code.constants, weights)
     check_weights(stored, [(b.path, b.dtype, b.shape) for b in program.bound])
     types = [[(b.dtype, b.shape) for b in specs] for specs in (program.inputs, program.outputs)]
     dims = {d.name: d for d in spec.dims}

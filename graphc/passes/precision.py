@@ -19,8 +19,8 @@ from graphc.ir.op import Trait
 from graphc.ir.types import TensorType
 from graphc.ops.contraction.byte_product import i8_quads, quad_matmul
 from graphc.ops.contraction.convolution import conv
-from graphc.ops.contraction.matrix_product import bf16_pairs, matmul
 from graphc.ops.contraction.group_product import panel_width, panels_of
+from graphc.ops.contraction.matrix_product import bf16_pairs, matmul
 from graphc.ops.contraction.nibble_product import GROUP, nibble_matmul, nibble_quad_matmul, nibble_scales, store_nibbles
 from graphc.ops.contraction.nibble_product import NIBBLES as STEPS
 from graphc.ops.dispatch import GraphDispatcher, use

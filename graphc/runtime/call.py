@@ -6,6 +6,7 @@ import ctypes
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from operator import is_
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -82,8 +83,15 @@ class Executable(Checks):
     device: Any = None
     """The device of the program's arrays; None for the host."""
 
-    def __init__(self, manifest: Manifest, library: Library, constants: np.ndarray):
-        """``constants`` is the constant block as bytes. Raises ArtifactError when it does not fit the manifest."""
+    def __init__(
+        self,
+        manifest: Manifest,
+        library: Library,
+        constants: np.ndarray,
+        weights: Mapping[str, np.ndarray] = MappingProxyType({}),
+    ):
+        """``constants`` is the constant block as bytes; ``weights`` have those constants that it does not hold. Raises
+        ArtifactError when they do not fit the manifest."""
         if constants.nbytes != manifest.constants:
             raise ArtifactError(f"the constant block has {constants.nbytes} bytes, {manifest.constants} are declared")
         super().__init__(manifest)
@@ -93,6 +101,7 @@ class Executable(Checks):
         self.entry = library.address
         """Address of the entry."""
         self._constants = aligned(constants)
+        self._weights = {name: aligned(array) for name, array in weights.items()}
         self.sizes = SizesOfCalls(manifest)
         """Computes the sizes of each call."""
         self._fixed = self.sizes.fixed
@@ -104,12 +113,20 @@ class Executable(Checks):
         self.status_slot = next((slots[b.name] for b in manifest.of_class("status")), -1)
         self.explain: Explain | None = None
         """Returns the error for the check that fails on these inputs and bound arrays."""
-        self._constant_slots = tuple((slots[b.name], b.offset) for b in manifest.of_class("constant"))
+        self._constant_slots = tuple((slots[b.name], self._address(b)) for b in manifest.of_class("constant"))
         self.interruptible = manifest.nanoseconds >= INTERRUPTIBLE_NS
         """Whether Ctrl-C ends a call early; see runtime.interrupts."""
         self._writes_bound = any(b.written for b in self.bound)
         self._paths = tuple(b.path for b in self.bound)
         self._frames: list[Frame] = []
+
+    def _address(self, constant: BufferSpec) -> int:
+        if constant.offset >= 0:
+            return address_of(self._constants) + constant.offset
+        weight = self._weights.get(constant.path)
+        if weight is None or weight.nbytes != constant.nbytes:
+            raise ArtifactError(f"the constant {constant.name!r} is the weight {constant.path!r}, which does not fit")
+        return address_of(weight)
 
     @property
     def code_bytes(self) -> int:
@@ -320,8 +337,8 @@ class Executable(Checks):
         frame = Frame(len(self.manifest.buffers) + len(self.manifest.dims))
         if self.status_slot >= 0:
             frame.pointers[self.status_slot] = ctypes.addressof(frame.status)
-        for slot, offset in self._constant_slots:
-            frame.pointers[slot] = address_of(self._constants) + offset
+        for slot, address in self._constant_slots:
+            frame.pointers[slot] = address
         if self._fixed is not None:
             self.fit(frame, self._fixed)
         return frame

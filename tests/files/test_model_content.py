@@ -15,8 +15,8 @@ import pytest
 from graphc.base.dtypes import ALL
 from graphc.errors import ArtifactError
 from graphc.files import container, model_content
-from graphc.files.manifest import TensorSpec
-from graphc.files.model_content import Artifact, Code, Sample, StoredEntry, assemble
+from graphc.files.manifest import BufferSpec, Manifest, TargetSpec, TensorSpec
+from graphc.files.model_content import Artifact, Code, Sample, StoredEntry, assemble, without_weights
 from graphc.files.model_manifest import EntrySpec
 from tests.files.test_manifest import NATIVE
 
@@ -271,3 +271,19 @@ def test_sections_that_change_places_are_refused(file: Path):
         file.write_bytes(table)
         with pytest.raises(ArtifactError, match="digest of its section table differs"):
             model_content.load(file)
+
+
+def test_constants_with_the_bytes_of_a_weight_leave_the_block():
+    weight = np.arange(2048, dtype=np.float32)
+    other = weight + 1
+    buffers = [
+        BufferSpec("a", "f32", (2048,), "constant", offset=0),
+        BufferSpec("b", "f32", (2, 1024), "constant", offset=8192),
+        BufferSpec("c", "f32", (3,), "constant", offset=16384),
+    ]
+    manifest = Manifest("net", "entry", tuple(buffers), 0, 16396, TargetSpec("t", "c", ()))
+    block = np.concatenate([a.view(np.uint8) for a in (weight, other, weight[:3])])
+    left, constants = without_weights(manifest, block, {"w": weight.reshape(64, 32), "short": weight[:3]})
+    assert [(b.path, b.offset) for b in left.buffers] == [("w", -1), ("", 0), ("", 8192)]
+    np.testing.assert_array_equal(constants, block[8192:])
+    assert left.constants == constants.nbytes

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ import pytest
 import graphc as gc
 from graphc import nn
 from graphc.codegen.machine.target import host_target
-from graphc.errors import ArgumentError, CompileError
+from graphc.errors import ArgumentError, ArtifactError, CompileError
 from graphc.files import model_content
 from graphc.files.manifest import TargetSpec
 from graphc.models import model_programs
@@ -115,3 +116,50 @@ def test_machines_are_names_of_such_and_for_object_code_only(model: nn.Module, t
         gc.export(model, x, path=path, native=True, target=("sse2", "sse3"))
     gc.export(model, x, path=path, native=True, target=("avx2", "avx2"))
     assert len(model_content.load(path).first.natives) == 1
+
+
+class Scaled(nn.Module):
+    """A product whose weight code reads as it is."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = gc.nn.Parameter(gc.arange(4096, dtype=gc.float32) / 8)
+
+    def forward(self, x):
+        return x * self.weight
+
+    def halves(self, x):
+        return x * 0.5 * self.weight
+
+
+@pytest.fixture
+def scaled(tmp_path: Path) -> Path:
+    net = Scaled()
+    entries = {"whole": gc.Entry(net, gc.zeros(4096)), "half": gc.Entry(net.halves, gc.zeros(4096))}
+    gc.export(entries, path=tmp_path / "net.gcm", native=True)
+    return tmp_path / "net.gcm"
+
+
+def test_code_reads_weights_that_it_does_not_change_where_they_are(scaled: Path):
+    stored = model_content.load(scaled)
+    (path,) = stored.weights
+    for entry in stored.entries:
+        (code,) = entry.natives
+        assert [b.path for b in code.manifest.of_class("constant") if b.nbytes > 4096] == [path]
+        assert code.constants.nbytes < 4096
+    loaded = gc.load(scaled, trust=True)
+    assert loaded.seconds is None
+    x = np.ones(4096, np.float32)
+    for entry, factor in (("whole", 1), ("half", 0.5)):
+        np.testing.assert_array_equal(loaded.entries[entry](x), stored.weights[path] * np.float32(factor))
+    loaded.load_state_dict({path: np.zeros(4096, np.float32)})
+    assert not np.asarray(loaded(x)).any()
+
+
+def test_a_constant_of_another_size_than_its_weight_is_refused(scaled: Path):
+    stored = model_content.load(scaled)
+    (path,) = stored.weights
+    short = replace(stored, weights={path: stored.weights[path][:2048]})
+    entry = short.entry("whole")
+    with pytest.raises(ArtifactError, match=r"is the weight .* which does not fit"):
+        model_programs._load_native(short, entry, entry.natives[0])

@@ -107,10 +107,14 @@ group_matmul = define(
     samples=_samples,
     error_samples=(
         ErrorSample(
-            (TensorType(float32, (2, 40)), TensorType(int8, (1, 32, 3)), TensorType(float32, (1, 1, 3))), "do not fit", {}
+            (TensorType(float32, (2, 40)), TensorType(int8, (1, 32, 3)), TensorType(float32, (1, 1, 3))),
+            "do not fit",
+            {},
         ),
         ErrorSample(
-            (TensorType(float32, (2, 32)), TensorType(int8, (1, 32, 3)), TensorType(float32, (1, 5, 3))), "do not fit", {}
+            (TensorType(float32, (2, 32)), TensorType(int8, (1, 32, 3)), TensorType(float32, (1, 5, 3))),
+            "do not fit",
+            {},
         ),
         ErrorSample(
             (TensorType(float64, (2, 32)), TensorType(int32, (1, 32, 3)), TensorType(float32, (1, 1, 3))),

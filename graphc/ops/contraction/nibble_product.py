@@ -138,7 +138,9 @@ nibble_matmul = define(
     samples=_samples,
     error_samples=(
         ErrorSample(
-            (TensorType(float32, (2, 40)), TensorType(int32, (1, 4, 3)), TensorType(float32, (1, 1, 3))), "do not fit", {}
+            (TensorType(float32, (2, 40)), TensorType(int32, (1, 4, 3)), TensorType(float32, (1, 1, 3))),
+            "do not fit",
+            {},
         ),
         ErrorSample(
             (TensorType(float32, (2, 32)), TensorType(float32, (1, 4, 3)), TensorType(float32, (1, 1, 3))),
@@ -217,7 +219,8 @@ def _quad_errors() -> tuple[ErrorSample, ...]:
 nibble_quad_matmul = define(
     "nibble_quad_matmul",
     "Rows of bytes times the panels of a matrix of 4-bit codes, 8 added to each: for each group of 32 a sum in i32 "
-    "from its own start value, times a scale. Bytes of a quad are every other one of eight elements: the even, then the odd ones.",
+    "from its own start value, times a scale. Bytes of a quad are every other one of eight elements: the even, then "
+    "the odd ones.",
     "a start words scale",
     _infer_quads,
     reference=_quad_reference,

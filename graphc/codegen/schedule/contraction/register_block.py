@@ -165,8 +165,7 @@ def _lane_tiles(
     Rows of ``a`` are broadcast (or read as vectors where they vary along the axis, as in a depthwise convolution), and
     all rows share the vectors of ``b``. ``sizes`` are the extents of axes whose size varies by call.
     """
-    lanes, k = target.lanes(c.dtype), target.costs.contraction
-    points = float(prod(x.extent for x in c.outer))
+    lanes, k, points = target.lanes(c.dtype), target.costs.contraction, float(prod(x.extent for x in c.outer))
     added, busy = c.reduced[-1].extent, k.busy_sums if may_add_in_turn(c, target) else 0
     broadcast = access(a.index, axis) == UNIFORM
     near = {Store: (UNIT,), Load: (UNIFORM, UNIT)}
@@ -181,12 +180,8 @@ def _lane_tiles(
         memory = panels + _memory_cycles(c, a, axis, target)
         scatter = _scatter_cycles(scattered, axis, row, points, target)
         for vectors, most in product(k.block_vectors, (target.streams, k.l1_ways_kept)):
-            room = (target.registers_of(c.dtype) - 2 - vectors) // vectors
-            if in_panels and vectors * lanes == axis.extent:  # one row by a whole panel, whose vectors stay in L1
-                room = max(room, 1)
-            if room < 1 or (vectors > 1 and (vectors - 1) * lanes >= axis.extent):
-                continue
-            if in_panels and axis.extent % (vectors * lanes):
+            room = _room_for_rows(c, axis, vectors, in_panels, target)
+            if room < 1:
                 continue
             rows = _block_rows(row, min(room, most), sizes)
             used = _used_lanes(axis.extent, lanes)
@@ -216,6 +211,16 @@ def _lane_tiles(
                 remainder = _remainder_fields(number, extent, rows, step, k.sized_vectors // vectors)
                 tiles.append(Tile(cycles, axis, row, None, rows, vectors, pack, in_panels, memory=memory, **remainder))
     return tiles
+
+
+def _room_for_rows(c: Contraction, axis: Axis, vectors: int, in_panels: bool, target: Target) -> int:
+    """Return the most rows of a block of so many vectors; less than one where there is no such block."""
+    lanes = target.lanes(c.dtype)
+    width = vectors * lanes
+    if (vectors > 1 and width - lanes >= axis.extent) or (in_panels and axis.extent % width):
+        return 0
+    room = (target.registers_of(c.dtype) - 2 - vectors) // vectors
+    return max(room, 1) if in_panels and width == axis.extent else room  # one row may read its panel again from L1
 
 
 def _tile_tiles(c: Contraction, a: Load, b: Load, axis: Axis, target: Target, free: frozenset[str]) -> list[Tile]:

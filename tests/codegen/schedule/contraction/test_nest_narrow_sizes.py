@@ -17,8 +17,8 @@ from graphc.ir.graph.graph import Graph, Value
 from graphc.ir.kernel.map import Names
 from graphc.ir.types import TensorType
 from graphc.ops.contraction.byte_product import i8_quads, quad_matmul
-from graphc.ops.contraction.matrix_product import matmul
 from graphc.ops.contraction.group_product import panels_of
+from graphc.ops.contraction.matrix_product import matmul
 from graphc.ops.contraction.nibble_product import GROUP, nibble_matmul, nibble_quad_matmul, store_nibbles
 from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.ops.pointwise.elementwise import cast

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from graphc.base.dtypes import int32
 from graphc.base.errors import ArgumentError
+from graphc.base.lazy import deferred
 from graphc.base.sizes.named_dims import Dim
 from graphc.llm.config import DecoderConfig, Rotary
-from graphc.models.model_entries import Entry
 from graphc.nn import functional as F
 from graphc.nn.module import Module
 from graphc.nn.modules.container import ModuleList
@@ -22,6 +22,12 @@ from graphc.tensors import functions
 from graphc.tensors.creation import arange, from_numpy, zeros
 from graphc.tensors.free_functions import cat, where
 from graphc.tensors.tensor import Tensor
+
+if TYPE_CHECKING:
+    from graphc.models.model_entries import Entry
+
+# Import the export of models only where it is wanted: it imports optimizers and processes, too.
+entry_of = deferred("graphc.models.model_entries:Entry")
 
 __all__ = ["Decoder"]
 
@@ -276,8 +282,8 @@ class Decoder(Module):
         tokens = zeros(self.rows, BLOCK, dtype=int32)
         read = {"tokens": (None, count), "position": first}
         return {
-            "prefill": Entry(self.next_token, tokens, 0, dims=read, train=False),
-            "step": Entry(self.next_token, tokens[:, :1], 0, dims={"position": any_place}, train=False),
+            "prefill": entry_of(self.next_token, tokens, 0, dims=read, train=False),
+            "step": entry_of(self.next_token, tokens[:, :1], 0, dims={"position": any_place}, train=False),
         }
 
     def next_token(self, tokens: Tensor, position: int) -> dict[str, Tensor]:

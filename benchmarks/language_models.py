@@ -1,10 +1,12 @@
 """A language model beside llama.cpp: ``python -m benchmarks.language_models FILE [--threads N] [--json]``.
 
 FILE is a GGUF file. Both read a prompt of random tokens and generate the most likely tokens, in alternating rounds;
-``llama-cpp-python`` is called through its Python methods. Then both continue ten texts, and the number of equal tokens
-of each is compared. ``--perplexity TEXT`` compares the perplexities of a text file instead: of graphc, of graphc with
-f32 weights, and of llama.cpp. ``--rows 1,4,8`` measures batches of graphc instead: for each number of rows as many
-short texts, by one compiled step. Without llama-cpp-python graphc runs alone.
+``llama-cpp-python`` is called through its Python methods. Then both continue twenty texts, and the number of equal
+tokens of each is compared. ``--float`` only does that, with the same weights as f32 for llama.cpp, and f32 caches: it
+then does not round the inputs of products to 8 bits. Where tokens differ, it prints the difference of the two largest
+logits. ``--perplexity TEXT`` compares the perplexities of a text file instead: of graphc, of graphc with f32 weights,
+and of llama.cpp, which has them as f32, too, with ``--float``. ``--rows 1,4,8`` measures batches of graphc instead: for
+each number of rows as many short texts, by one compiled step. Without llama-cpp-python graphc runs alone.
 """
 
 from __future__ import annotations
@@ -14,8 +16,10 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -24,6 +28,9 @@ import graphc as gc
 from benchmarks.harness.results import format_table
 from benchmarks.harness.timing import find_library
 from graphc.cli.token_times import Timed
+from graphc.llm.blocks import dequantize
+from graphc.llm.gguf_file import read_gguf
+from tools.gguf_files import gguf_bytes
 
 TEXTS = (
     "The capital of France is",
@@ -36,7 +43,19 @@ TEXTS = (
     "The opposite of hot is",
     "A recipe for bread:",
     "1, 2, 3, 4,",
+    "The largest planet is",
+    "import numpy as np",
+    "To be or not to be,",
+    "My favourite colour is",
+    "The train leaves at",
+    "Photosynthesis is the process",
+    "SELECT name FROM users",
+    "Chapter 1. It was a dark",
+    "The square root of 144 is",
+    "A good friend is someone",
 )
+_GGML_F32 = 0
+"""llama.cpp's number of the type f32."""
 Generate = Callable[[Sequence[int], int], Iterator[int]]
 """Yields tokens after a prompt, of the given number."""
 
@@ -51,17 +70,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--perplexity", metavar="TEXT", help="text file whose perplexities are compared")
     parser.add_argument("--window", type=int, default=512, help="tokens that are predicted together")
     parser.add_argument("--rows", type=_numbers, help="numbers of texts that are generated together")
+    parser.add_argument("--float", action="store_true", help="compare tokens with llama.cpp's of f32 weights")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(argv)
     gc.set_num_threads(options.threads)
     if options.perplexity is not None:
-        return _print_perplexities(options)
+        with _peer_file(options) as file:
+            return _print_perplexities(options, file)
     if options.rows is not None:
         return _print_batches(options)
+    if options.float:
+        return _print_float(options)
     decoder = gc.llm.load(options.file, places=options.prompt + options.tokens)
     contenders: dict[str, Generate] = {"graphc": _graphc(gc.llm.Generator(decoder))}
     if (peer := find_library("llama_cpp")) is not None:
-        contenders["llama.cpp"] = _llama_cpp(peer, options)
+        contenders["llama.cpp"] = _llama_cpp(peer, options, options.file)
     prompt = np.random.default_rng(0).integers(0, decoder.config.vocabulary, options.prompt).tolist()
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in contenders}
     for number in range(options.rounds + 1):
@@ -88,9 +111,9 @@ def _graphc(generator: gc.llm.Generator) -> Generate:
     return generate
 
 
-def _llama_cpp(peer: Any, options: argparse.Namespace) -> Generate:
-    threads = {"n_threads": options.threads, "n_threads_batch": options.threads}
-    model = peer.Llama(options.file, n_ctx=options.prompt + options.tokens, verbose=False, **threads)
+def _llama_cpp(peer: Any, options: argparse.Namespace, file: str, **settings: Any) -> Generate:
+    settings |= {"n_threads": options.threads, "n_threads_batch": options.threads, "verbose": False}
+    model = peer.Llama(file, n_ctx=options.prompt + options.tokens, **settings)
 
     def generate(prompt: Sequence[int], count: int) -> Iterator[int]:
         model.reset()
@@ -103,7 +126,53 @@ def _llama_cpp(peer: Any, options: argparse.Namespace) -> Generate:
     return generate
 
 
-def _print_perplexities(options: argparse.Namespace) -> int:
+def _print_float(options: argparse.Namespace) -> int:
+    """Print how many tokens are those of llama.cpp with the same weights, and caches, as f32."""
+    peer = find_library("llama_cpp")
+    if peer is None:
+        print("llama-cpp-python is not installed", file=sys.stderr)
+        return 1
+    decoder = gc.llm.load(options.file, places=options.prompt + options.tokens)
+    with _peer_file(options) as file:
+        other = _llama_cpp(peer, options, file, type_k=_GGML_F32, type_v=_GGML_F32)
+    contenders = {"graphc": _graphc(gc.llm.Generator(decoder)), "llama.cpp": other}
+    tokenizer, rows = gc.llm.load_tokenizer(options.file), []
+    for text in TEXTS:
+        prompt = tokenizer.encode(text)
+        one, other = (list(generate(prompt, options.tokens)) for generate in contenders.values())
+        equal = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=True)))
+        gap = 0.0 if equal == options.tokens else _gap(decoder, prompt + one[:equal])
+        rows.append({"text": text, "equal": equal, "tokens": options.tokens, "gap": gap})
+    if options.json:
+        print(json.dumps({"texts": rows}, indent=2))
+        return 0
+    for row in rows:
+        differ = "" if row["equal"] == row["tokens"] else f"; then the largest logits differ by {row['gap']:.2g}"
+        print(f"{row['equal']} of {row['tokens']} tokens are equal after {row['text']!r}{differ}")
+    return 0
+
+
+@contextmanager
+def _peer_file(options: argparse.Namespace) -> Iterator[str]:
+    """Yield the path of the peer's file: with ``--float`` a temporary one whose weights are f32."""
+    if not options.float:
+        yield options.file
+        return
+    with TemporaryDirectory() as folder:
+        source, path = read_gguf(options.file), Path(folder, "float.gguf")
+        floats = {name: ("F32", dequantize(*tensor)) for name, tensor in source.tensors.items()}
+        path.write_bytes(gguf_bytes(source.metadata, floats))
+        yield str(path)
+
+
+def _gap(decoder: Any, tokens: Sequence[int]) -> float:
+    """Return the difference of the two largest logits after tokens."""
+    with gc.no_grad():
+        largest = decoder(gc.tensor([[*tokens]]))[0, -1].topk(2)[0].tolist()
+    return largest[0] - largest[1]
+
+
+def _print_perplexities(options: argparse.Namespace, file: str) -> int:
     decoder = gc.llm.load(options.file, places=options.window)
     tokens = gc.llm.load_tokenizer(options.file).encode(Path(options.perplexity).read_text(encoding="utf-8"))
     values = {
@@ -111,7 +180,7 @@ def _print_perplexities(options: argparse.Namespace) -> int:
         "graphc": gc.llm.perplexity(decoder.eval(), tokens, options.window),
     }
     if (peer := find_library("llama_cpp")) is not None:
-        values["llama.cpp"] = _llama_cpp_perplexity(peer, options, np.array(tokens))
+        values["llama.cpp"] = _llama_cpp_perplexity(peer, options, file, np.array(tokens))
     exact = values["graphc, f32 weights"]
     rows = [{"engine": n, "perplexity": v, "difference %": 100 * (v / exact - 1)} for n, v in values.items()]
     if options.json:
@@ -152,10 +221,10 @@ def _print_batches(options: argparse.Namespace) -> int:
     return 0
 
 
-def _llama_cpp_perplexity(peer: Any, options: argparse.Namespace, tokens: np.ndarray) -> float:
+def _llama_cpp_perplexity(peer: Any, options: argparse.Namespace, file: str, tokens: np.ndarray) -> float:
     """Return the perplexity over the windows of ``gc.llm.perplexity``."""
     window, threads = options.window, {"n_threads": options.threads, "n_threads_batch": options.threads}
-    model = peer.Llama(options.file, n_ctx=window, n_batch=window, logits_all=True, verbose=False, **threads)
+    model = peer.Llama(file, n_ctx=window, n_batch=window, logits_all=True, verbose=False, **threads)
     total = 0.0
     for start in range(0, tokens.size - 1, window):
         part = tokens[start : start + window + 1]

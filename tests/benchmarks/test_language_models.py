@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from benchmarks import language_models
+from graphc.llm.blocks import dequantize
+from graphc.llm.gguf_file import read_gguf
 from tools.gguf_files import write_random_decoder
 
 
@@ -55,6 +57,28 @@ def test_perplexity_of_an_engine_with_logits(tmp_path: Path):
 
     options = argparse.Namespace(file="", window=4, threads=1)
     found = language_models._llama_cpp_perplexity(
-        argparse.Namespace(Llama=Engine), options, np.array([3, 3, 3, 3, 3, 3, 5])
+        argparse.Namespace(Llama=Engine), options, "", np.array([3, 3, 3, 3, 3, 3, 5])
     )
     assert found == pytest.approx(((16 / 9) ** 5 * 16) ** (1 / 6))
+
+
+def test_float_weights_are_those_of_the_file(tmp_path: Path):
+    file = write_random_decoder(tmp_path / "model.gguf")
+    with language_models._peer_file(argparse.Namespace(file=str(file), float=True)) as path:
+        source, floats = read_gguf(file), read_gguf(path)
+        assert floats.metadata.keys() == source.metadata.keys()
+        for name, tensor in source.tensors.items():
+            np.testing.assert_array_equal(dequantize(*floats.tensors[name]), dequantize(*tensor))
+    assert not Path(path).exists()
+
+
+def test_where_tokens_differ_the_largest_logits_are_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    pytest.importorskip("tokenizers", reason="tokenizers is not installed")
+    file = str(write_random_decoder(tmp_path / "model.gguf"))
+    monkeypatch.setattr(language_models, "find_library", lambda name: object())
+    monkeypatch.setattr(language_models, "_llama_cpp", lambda *_, **settings: lambda prompt, n: iter([-1] * n))
+    assert language_models.main([file, "--float", "--tokens", "2", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["texts"]
+    assert len(rows) == 20 and all(row["equal"] == 0 and row["gap"] > 0 for row in rows)

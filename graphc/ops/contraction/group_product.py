@@ -36,45 +36,45 @@ def panels_of(array: np.ndarray) -> np.ndarray:
 def _infer(a: TensorType, codes: TensorType, scale: TensorType) -> TensorType:
     if a.dtype is not float32 or codes.dtype is not int8 or scale.dtype is not float32:
         raise DTypeError(f"group_matmul: {a}, {codes} and {scale}", remedy="pass rows f32, codes i8 and scales f32")
-    fit = a.rank >= 2 and codes.rank == scale.rank == 3
-    panels, depth, width = codes.shape if fit else (0, 0, 0)
-    groups = scale.shape[1] if fit else 0
-    if not fit or a.shape[-1] != depth or scale.shape != (panels, groups, width) or not groups or depth % groups:
+    fit = a.rank >= 2 and codes.rank == scale.rank and codes.rank in (2, 3)
+    *panels, depth, width = codes.shape if fit else (0, 0)
+    groups = scale.shape[-2] if fit else 0
+    if not fit or a.shape[-1] != depth or scale.shape != (*panels, groups, width) or not groups or depth % groups:
         raise ShapeError(
             f"group_matmul: {a}, {codes} and {scale} do not fit",
-            remedy="pass rows[..., K], codes[P, K, W] and scales[P, G, W], where G divides K",
+            remedy="pass rows[..., K], codes[P, K, W] and scales[P, G, W], where G divides K, or both without P",
         )
-    return TensorType(float32, (*a.shape[:-1], panels, width))
+    return TensorType(float32, (*a.shape[:-1], *panels, width))
 
 
 def product_of_groups(a: np.ndarray, codes: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """Return the products f32[..., P, W] of rows [..., K] with codes [P, K, W] times scales [P, G, W]."""
-    values = codes.astype(np.float32) * np.repeat(scale, codes.shape[1] // scale.shape[1], axis=1)
-    return np.tensordot(a, values, axes=(-1, 1))
+    values = codes.astype(np.float32) * np.repeat(scale, codes.shape[-2] // scale.shape[-2], axis=-2)
+    return np.tensordot(a, values, axes=(-1, -2))
 
 
 def sum_of_groups(
     c: LowerContext, scale: OperandRef, place: Sequence[Index], sizes: Sequence[int], product: Callable[..., Scalar]
 ) -> Scalar:
     """Emit the sum of groups: each the sum of ``product(group, *indices)`` over ``sizes``, times the group's scale.
-    ``place`` is the panel and the column in it."""
-    nest, (panel, column) = c.nest, place
+    ``place`` is the panel, if there are several, and the column in it."""
+    nest, (*panel, column) = c.nest, place
 
     def group(g: Index) -> Scalar:
-        return nest.reduce("add", 0, float32, sizes, partial(product, g)) * c.load(scale, (panel, g, column))
+        return nest.reduce("add", 0, float32, sizes, partial(product, g)) * c.load(scale, (*panel, g, column))
 
-    return nest.reduce("add", 0, float32, [scale.shape[1]], group)
+    return nest.reduce("add", 0, float32, [scale.shape[-2]], group)
 
 
 def _lower(c: LowerContext, index: tuple[Index, ...], a: OperandRef, codes: OperandRef, scale: OperandRef) -> Scalar:
-    *row, panel, column = index
-    size = codes.shape[1] // scale.shape[1]
+    row, (*panel, column) = index[: len(a.shape) - 1], index[len(a.shape) - 1 :]
+    size = codes.shape[-2] // scale.shape[-2]
 
     def product(g: Index, i: Index) -> Scalar:
         element = c.load(a, (*row, g * size + i))
-        return element * c.load(codes, (panel, g * size + i, column)).cast(float32)
+        return element * c.load(codes, (*panel, g * size + i, column)).cast(float32)
 
-    return sum_of_groups(c, scale, (panel, column), [size], product)
+    return sum_of_groups(c, scale, (*panel, column), [size], product)
 
 
 def _samples() -> list[Sample]:
@@ -83,8 +83,9 @@ def _samples() -> list[Sample]:
     def one(*rows: int, groups: int, size: int, columns: int) -> Sample:
         random = np.random.default_rng(columns)
         a = random.integers(-32, 33, (*rows, groups * size)).astype(np.float32) / 16
-        codes = panels_of(random.integers(-128, 128, (groups * size, columns)).astype(np.int8))
-        return plain(a, codes, panels_of(random.integers(-6, 7, (groups, columns)).astype(np.float32) / 2))
+        codes = random.integers(-128, 128, (groups * size, columns)).astype(np.int8)
+        scale = random.integers(-6, 7, (groups, columns)).astype(np.float32) / 2
+        return plain(a, *(map(panels_of, (codes, scale)) if columns > PANEL else (codes, scale)))
 
     return [
         one(3, groups=2, size=32, columns=20),

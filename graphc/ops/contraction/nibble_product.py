@@ -69,14 +69,14 @@ def steps_of(words: np.ndarray) -> np.ndarray:
 def _check(name: str, rows: TensorType, depth: int, words: TensorType, scale: TensorType) -> TensorType:
     if words.dtype is not int32 or scale.dtype is not float32:
         raise DTypeError(f"{name}: {words} and {scale} are not words of codes and scales", remedy="pass i32 and f32")
-    panels, count, width = words.shape if words.rank == 3 else (0, -1, 0)
+    *panels, count, width = words.shape if words.rank in (2, 3) else (-1, 0)
     groups = count // _WORDS
-    if count % _WORDS or scale.shape != (panels, groups, width) or rows.rank < 2 or depth != groups * GROUP:
+    if count % _WORDS or scale.shape != (*panels, groups, width) or rows.rank < 2 or depth != groups * GROUP:
         raise ShapeError(
             f"{name}: {rows}, {words} and {scale} do not fit",
-            remedy=f"pass rows[..., G*{GROUP}], words[P,G*{_WORDS},W] and scales[P,G,W]",
+            remedy=f"pass rows[..., G*{GROUP}], words[P,G*{_WORDS},W] and scales[P,G,W], or both without P",
         )
-    return TensorType(float32, (*rows.shape[:-1], panels, width))
+    return TensorType(float32, (*rows.shape[:-1], *panels, width))
 
 
 # ---- rows of f32
@@ -93,14 +93,14 @@ def _reference(a: np.ndarray, words: np.ndarray, scale: np.ndarray) -> np.ndarra
 
 
 def _lower(c: LowerContext, index: tuple[Index, ...], a: OperandRef, words: OperandRef, scale: OperandRef) -> Scalar:
-    nest, (*row, panel, column) = c.nest, index
+    nest, row, (*panel, column) = c.nest, index[: len(a.shape) - 1], index[len(a.shape) - 1 :]
 
     def product(g: Index, q: Index, i: Index) -> Scalar:
         element = c.load(a, (*row, g * GROUP + q * NIBBLES + i))
-        lowered = nest.op("shr_unsigned", c.load(words, (panel, g * _WORDS + q, column)), nest.index(i * 4, int32))
+        lowered = nest.op("shr_unsigned", c.load(words, (*panel, g * _WORDS + q, column)), nest.index(i * 4, int32))
         return element * nest.op("nibble", lowered)
 
-    return sum_of_groups(c, scale, (panel, column), [_WORDS, NIBBLES], product)
+    return sum_of_groups(c, scale, (*panel, column), [_WORDS, NIBBLES], product)
 
 
 def _random_words(*dims: int) -> np.ndarray:
@@ -112,7 +112,7 @@ def _samples() -> list[Sample]:
 
     def one(*rows: int, groups: int, columns: int) -> Sample:
         a = np.random.default_rng(columns).integers(-32, 33, (*rows, groups * GROUP)).astype(np.float32) / 16
-        return plain(a, *_panels(groups, columns))
+        return plain(a, *_operands(groups, columns))
 
     return [one(3, groups=2, columns=20), one(1, groups=3, columns=2 * PANEL), one(2, 5, groups=1, columns=33)]
 
@@ -121,9 +121,10 @@ def _halves(*dims: int) -> np.ndarray:
     return np.random.default_rng(sum(dims)).integers(-6, 7, dims).astype(np.float32) / 2
 
 
-def _panels(groups: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return panels of words and of scales."""
-    return panels_of(_random_words(groups * _WORDS, columns)), panels_of(_halves(groups, columns))
+def _operands(groups: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return words and scales, in panels where there are several."""
+    words, scale = _random_words(groups * _WORDS, columns), _halves(groups, columns)
+    return (panels_of(words), panels_of(scale)) if columns > PANEL else (words, scale)
 
 
 nibble_matmul = define(
@@ -164,7 +165,7 @@ nibble_matmul = define(
 def _infer_quads(a: TensorType, start: TensorType, words: TensorType, scale: TensorType) -> TensorType:
     if a.dtype is not int32 or start.dtype is not int32:
         raise DTypeError(f"nibble_quad_matmul: {a} and {start} are not quads and their sums", remedy="pass i32")
-    if start.shape != (*a.shape[:-1], scale.shape[1] if scale.rank == 3 else 0):
+    if start.shape != (*a.shape[:-1], scale.shape[-2] if scale.rank >= 2 else 0):
         raise ShapeError(
             f"nibble_quad_matmul: {start} is not a sum for each group of {a}", remedy="pass one per row and scale"
         )
@@ -172,6 +173,8 @@ def _infer_quads(a: TensorType, start: TensorType, words: TensorType, scale: Ten
 
 
 def _quad_reference(a: np.ndarray, start: np.ndarray, words: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    if words.ndim == 2:
+        return _quad_reference(a, start, words[None], scale[None])[..., 0, :]
     quads = np.ascontiguousarray(a).view(np.int8).reshape(*a.shape[:-1], -1, 2, 4)
     rows = quads.swapaxes(-1, -2).reshape(*a.shape[:-1], -1, GROUP).astype(np.float64)
     codes = (steps_of(words) + 8).reshape(len(words), -1, GROUP, words.shape[2])
@@ -182,24 +185,24 @@ def _quad_reference(a: np.ndarray, start: np.ndarray, words: np.ndarray, scale: 
 def _lower_quads(
     c: LowerContext, index: tuple[Index, ...], a: OperandRef, start: OperandRef, words: OperandRef, scale: OperandRef
 ) -> Scalar:
-    nest, (*rows, panel, column) = c.nest, index
+    nest, rows, (*panel, column) = c.nest, index[: len(a.shape) - 1], index[len(a.shape) - 1 :]
 
     def group(g: Index) -> Scalar:
         def product(q: Index, half: Index) -> Scalar:
-            word = c.load(words, (panel, g * _WORDS + q, column))
+            word = c.load(words, (*panel, g * _WORDS + q, column))
             low = nest.op("shr_unsigned", word, nest.index(half * 4, int32)) & _LOW
             return nest.op("dot4", low ^ _SIGN, c.load(a, (*rows, g * (GROUP // 4) + q * 2 + half)))
 
         total = nest.reduce("add", c.load(start, (*rows, g)), int32, [_WORDS, 2], product)
-        return total.cast(float32) * c.load(scale, (panel, g, column))
+        return total.cast(float32) * c.load(scale, (*panel, g, column))
 
-    return nest.reduce("add", 0, float32, [scale.shape[1]], group)
+    return nest.reduce("add", 0, float32, [scale.shape[-2]], group)
 
 
 def _quad_samples() -> list[Sample]:
     def one(*rows: int, groups: int, columns: int) -> Sample:
         quads, start = _random_words(*rows, groups * GROUP // 4), _random_words(*rows, groups) >> 16
-        return plain(quads, start, *_panels(groups, columns))
+        return plain(quads, start, *_operands(groups, columns))
 
     return [one(3, groups=2, columns=20), one(1, groups=3, columns=2 * PANEL), one(2, 5, groups=1, columns=33)]
 

@@ -62,6 +62,7 @@ from graphc.models.model_summary import summary
 from graphc.models.saved_file import load
 from graphc.monitor.compare import compare
 from graphc.monitor.debug import debug
+from graphc.monitor.profile import profile
 from graphc.monitor.replay import replay
 from graphc.nn.functional import (
     adaptive_avg_pool1d,

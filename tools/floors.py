@@ -147,7 +147,8 @@ FLOORS: dict[str, tuple[str, ...]] = {
     ),
     "cli": (
         *("base", "files", "ir.kernel", "ir.graph", "codegen.machine", "passes", "fusion", "codegen.cuda", "runtime"),
-        *("compiler", "tensors", "tracing", "nn", "data", "checkpoints", "calls", "models", "checks", "llm", "pages"),
+        *("compiler", "tensors", "tracing", "nn", "data", "checkpoints", "monitor", "calls", "models", "checks", "llm"),
+        "pages",
     ),
 }
 """Allowed imports: each package may import itself and the packages in its row, all of which stand before it. A package

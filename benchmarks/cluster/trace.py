@@ -6,23 +6,24 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphc.distributed.spans import REDUCE, START, WAIT
+from graphc.monitor.chrome_trace import complete, named, trace
 
 COMPUTE, REDUCTIONS = 0, 1
 """Rows of a rank: the computing thread, and the communicating one."""
+ROWS = {COMPUTE: "compute", REDUCTIONS: "reduce"}
 
 
 def chrome_trace(name: str, ranks: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return the events of a step that all ranks have recorded (bucket_plan.recorded_step) on one clock, in
-    microseconds from the first beginning. The format: Trace Event Format, Google, events of phase X (complete) and M
-    (metadata)."""
+    microseconds from the first beginning."""
     zero = min(rank["begin"] for rank in ranks)
     events: list[dict[str, Any]] = []
     for number, rank in enumerate(ranks):
-        events += [_meta("process_name", number, 0, f"rank {number}: {name}")]
-        events += [_meta("thread_name", number, COMPUTE, "compute"), _meta("thread_name", number, REDUCTIONS, "reduce")]
+        events += [named("process_name", number, 0, f"rank {number}: {name}")]
+        events += [named("thread_name", number, row, what) for row, what in ROWS.items()]
         offset = rank["begin"] - zero
-        events += [_event(number, *piece, offset) for piece in pieces(rank)]
-    return {"displayTimeUnit": "ms", "traceEvents": events}
+        events += [complete(what, number, row, offset + begin, offset + end) for row, what, begin, end in pieces(rank)]
+    return trace(events)
 
 
 def pieces(rank: dict[str, Any]) -> list[tuple[int, str, float, float]]:
@@ -42,12 +43,3 @@ def pieces(rank: dict[str, Any]) -> list[tuple[int, str, float, float]]:
             activities.append((COMPUTE, what, begin, end))
         at = max(at, end)
     return [piece for piece in activities if piece[3] > piece[2]]
-
-
-def _event(rank: int, row: int, name: str, begin: float, end: float, offset: float) -> dict[str, Any]:
-    spent = {"ts": round(1e6 * (begin + offset), 3), "dur": round(1e6 * (end - begin), 3)}
-    return {"ph": "X", "name": name, "pid": rank, "tid": row, **spent}
-
-
-def _meta(kind: str, rank: int, row: int, name: str) -> dict[str, Any]:
-    return {"ph": "M", "name": kind, "pid": rank, "tid": row, "args": {"name": name}}

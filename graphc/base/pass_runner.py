@@ -9,6 +9,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from graphc.base import config
 from graphc.base.errors import GraphcError, PassError
+from graphc.base.progress import PASS, note
 from graphc.base.records import dataclass
 
 
@@ -87,6 +88,7 @@ class PipelineRunner(Generic[P, T]):
             try:
                 present, changed, reasons, steps = self.run(step, present)
                 seconds = time.perf_counter() - start
+                note(PASS, step.name, start, changed=changed)
                 if options.verify == "pass" or (ends and i == len(passes) - 1):
                     self.verify(present)
             except GraphcError as error:

@@ -1,19 +1,40 @@
-"""Signs of life of long work: one line on a terminal, and the counts that loops report to it."""
+"""Reports of work while it runs: one line on a terminal, the counts of loops, and spans of time."""
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable, Collection, Iterator
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TypeVar
+from types import CodeType
+from typing import Any, NamedTuple, TypeVar
 
 from graphc.base import config
+from graphc.base.lazy import deferred
+
+set_profile = deferred("graphc.base.interruptions:set_profile")
 
 _T = TypeVar("_T")
+_F = TypeVar("_F", bound=Callable[..., Any])
 WIDTH = 100
 """Largest number of characters of a line."""
+DEFAULT_COLUMNS = 80
+"""Width of a terminal of unknown size."""
 _CLEAR = "\r\x1b[K"
+
+
+def terminal_columns(stream: Any) -> int:
+    """Return the width of a terminal: COLUMNS, or what the system says of ``stream``, or 80."""
+    wanted = os.environ.get("COLUMNS", "")
+    if wanted.isdecimal() and int(wanted):
+        return int(wanted)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or DEFAULT_COLUMNS
+    except (AttributeError, OSError, ValueError):
+        return DEFAULT_COLUMNS
 
 
 class TerminalLine:
@@ -24,12 +45,17 @@ class TerminalLine:
     def __init__(self) -> None:
         self.is_visible = config.read().progress and sys.stderr is not None and sys.stderr.isatty()
 
+    @property
+    def width(self) -> int:
+        """Largest number of characters now; a terminal may wrap a line that fills it."""
+        return min(WIDTH, terminal_columns(sys.stderr) - 1)
+
     def write(self, text: str) -> None:
         """Replace the line."""
         if not self.is_visible:
             return
         try:
-            sys.stderr.write(_CLEAR + text[:WIDTH])
+            sys.stderr.write(_CLEAR + text[: self.width])
             sys.stderr.flush()
         except (OSError, ValueError):  # the terminal was closed
             self.is_visible = False
@@ -67,3 +93,89 @@ def counted(items: Collection[_T]) -> Iterator[_T]:
         if tell is not None:
             tell(done, len(items))
         yield item
+
+
+# ---- spans of time
+
+COMPILE, PASS, COMPILED, PROFILER = "compile", "pass", "compiled", "profiler"
+"""Kinds of spans: a stage of a compilation, one of its passes, a call of compiled code, work of the profiler itself."""
+OP, PYTHON, MODULE, KERNEL = "cpu_op", "python_function", "module", "kernel"
+"""Kinds of spans, by torch.profiler's names but for the modules: an eager op, a call of a function or of a module, a
+kernel of a program."""
+
+
+class Span(NamedTuple):
+    """Activity of one thread over a period."""
+
+    kind: str
+    name: str
+    begin: float
+    """Seconds of ``time.perf_counter``."""
+    end: float
+    nbytes: int = 0
+    thread: int = 0
+    """Native identifier of the thread, as the system's tools show it."""
+    args: Mapping[str, Any] = {}
+    """Further facts, for JSON."""
+
+
+_spans: list[Span] | None = None
+
+
+@contextmanager
+def timeline() -> Iterator[list[Span]]:
+    """Return a list that collects the spans of all threads of this process inside the block, each at its end."""
+    global _spans
+    before, _spans = _spans, []
+    try:
+        yield _spans
+    finally:
+        _spans = before
+
+
+def note(kind: str, name: str, begin: float, nbytes: int = 0, **args: Any) -> None:
+    """Record a span that ends now, if a timeline is active."""
+    if _spans is not None:
+        _spans.append(Span(kind, name, begin, time.perf_counter(), nbytes, threading.get_native_id(), args))
+
+
+@contextmanager
+def noted(kind: str, name: str, **args: Any) -> Iterator[None]:
+    """Record the block as a span, if a timeline is active, also where it raises an error."""
+    begin = time.perf_counter()
+    try:
+        yield
+    finally:
+        note(kind, name, begin, **args)
+
+
+@contextmanager
+def unwatched() -> Iterator[None]:
+    """Run the block of a compiler without this thread's profile function while a timeline is active.
+
+    Compilers make so many calls of Python functions that a profile function would multiply the time of their spans.
+    """
+    function = None if _spans is None else sys.getprofile()
+    if function is None:
+        yield
+        return
+    set_profile(None)
+    try:
+        yield
+    finally:
+        set_profile(function)
+
+
+Describe = Callable[[Mapping[str, Any]], str]
+SHOWN: dict[CodeType, tuple[str, Describe]] = {}
+"""Functions of graphc whose calls profiles show: kind of the span, and its name from the call's local variables."""
+
+
+def shown(kind: str, name: Describe) -> Callable[[_F], _F]:
+    """Mark a function whose calls profiles show. The function itself is unchanged, so calls cost nothing more."""
+
+    def mark(function: _F) -> _F:
+        SHOWN[function.__code__] = kind, name
+        return function
+
+    return mark

@@ -27,7 +27,7 @@ from graphc.guards.watch_words import WatchTable
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.verify import foreign_ops
 from graphc.passes.base import STANDARD, Pass
-from graphc.runtime.call import Executable
+from graphc.runtime.call import TIMING, Executable
 from graphc.runtime.fast_call import REUSE_FROM, Gate
 from graphc.runtime.host_calls import rewind
 from graphc.tensors.journal import USED
@@ -107,7 +107,12 @@ class BoundProgram:
         return self.program.nbytes + sum(blocks)
 
     def native(self) -> Callable[..., Any]:
-        """Return the native callable for the binding's present arrays. It returns None where it declines a call."""
+        """Return the native callable for the binding's present arrays. It returns None where it declines a call, as all
+        do while kernels are timed."""
+        return not_native if TIMING else self.bound_native()
+
+    def bound_native(self) -> Callable[..., Any]:
+        """Return the native callable for the binding's present arrays, also while kernels are timed."""
         bound = self.binding.arrays()
         source, call = self._native
         if source is not bound:
@@ -168,7 +173,7 @@ class GivenProgram:
         if previous is None or len(previous) != len(bound) or not all(map(is_, bound, previous)):
             call = native(program, bound, not_native, apart=True)
             previous, self._native = bound, (bound, call)
-        outputs = call(*arguments)
+        outputs = None if TIMING else call(*arguments)
         if outputs is None:
             rewind()
             outputs = program.run(arguments, previous, None, sizes)

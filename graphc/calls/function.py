@@ -15,6 +15,7 @@ from graphc.base.host_parts import CompiledParts, host_parts_of
 from graphc.base.lazy import deferred
 from graphc.base.locks import Lock
 from graphc.base.mutation_epoch import EPOCH
+from graphc.base.progress import COMPILED, shown
 from graphc.calls.backward import Recorder
 from graphc.calls.bindings import Modules
 from graphc.calls.bound_program import NO_SHORTCUT, Shortcut, native_arguments
@@ -135,6 +136,7 @@ class Compiled:
         if not is_module(target):
             functools.update_wrapper(self, target, updated=())
 
+    @shown(COMPILED, lambda call: call["self"]._name)
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the variant for the signature of the arguments. Trace and build it at the first such call."""
         if active() is not None or kwargs or is_autocast_enabled() or (USED[0] and levels.get()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,14 +19,20 @@ from graphc.runtime.devices import device_named
 if TYPE_CHECKING:
     from graphc.codegen.machine.target import Target
     from graphc.compiler.compile import CompiledGraph
+    from graphc.compiler.stages import Stages
     from graphc.ir.graph.graph import Graph
     from graphc.passes.base import Pass
+
+KEPT_CONSTANTS = 1 << 20
+"""Largest number of bytes of a graph's constants with which a program keeps its graph, to time its kernels later. More
+would be in memory twice, as the program has them too."""
 
 # Import the compiler only when something is compiled.
 _compile_graph = deferred("graphc.compiler.compile:compile_graph")
 _compile_stages = deferred("graphc.compiler.compile:compile_stages")
 _compile_graph_for = deferred("graphc.compiler.device:compile_graph_for")
 _stages = deferred("graphc.compiler.stages:Stages")
+_collect_data = deferred("graphc.ir.graph.text:collect_data")
 _load_compiled = deferred("graphc.compiler.compile:load_compiled")
 _load_program = deferred("graphc.compiler.graph_programs:load_program")
 _load_on_device = deferred("graphc.compiler.device:load_on_device")
@@ -100,8 +107,17 @@ def load_on(compiled: CacheEntry, machine: str, graph: Graph | None = None) -> A
     if is_device(machine):
         return _load_on_device(compiled, device_named(machine))
     if graph is not None:
-        return _load_program(compiled, graph)
+        program = _load_program(compiled, graph)
+        if sum(data.nbytes for data in _collect_data(graph).values()) <= KEPT_CONSTANTS:
+            passes = None if type(compiled) is CacheEntry else compiled.stages.graph_passes  # type: ignore[attr-defined]
+            program.stages = partial(_stages_again, graph, machine, passes)
+        return program
     return load_ready(compiled) if type(compiled) is CacheEntry else _load_compiled(compiled)
+
+
+def _stages_again(graph: Graph, machine: str, passes: Sequence[Pass] | None) -> Stages:
+    options = {} if passes is None else {"passes": passes}
+    return _stages(graph, target=running_target(machine), **options)
 
 
 def machine_of(machine: str, tensors: Iterable[Any]) -> str:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from graphc.files.manifest import TensorSpec
 
 is_size, json_text = deferred("graphc.base.sizes.size:is_size"), deferred("json:dumps")
+fill, terminal_columns = deferred("textwrap:fill"), deferred("graphc.base.progress:terminal_columns")
 
 OK = 0
 INTERNAL = 1
@@ -80,13 +81,81 @@ def paint(text: str, code: str, stream: TextIO) -> str:
     return text if plain else f"\x1b[{code}m{text}\x1b[0m"
 
 
-def table(rows: Sequence[Sequence[str]]) -> str:
-    """Align the columns of the rows: the first to the left, columns of numbers to the right."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))] if rows else []
+def columns() -> int | None:
+    """Return the width of the terminal on stdout; None for files and pipes."""
+    return terminal_columns(sys.stdout) if sys.stdout is not None and sys.stdout.isatty() else None
+
+
+def wrap(text: str, width: int | None = None) -> str:
+    """Break lines that are longer than the terminal between words, with an indent. Files and pipes get them whole."""
+    width = width or columns()
+    if width is None:
+        return text
+    return "\n".join(fill(line, width, subsequent_indent="  ") for line in text.split("\n"))
+
+
+def table(rows: Sequence[Sequence[str]], uses: Sequence[str] = (), width: int | None = None) -> str:
+    """Align the columns of the rows: the first to the left, columns of numbers to the right.
+
+    A table that is wider than the terminal is fitted into it. With ``uses``, the first row is a heading, and a table of
+    few rows is turned by 90 degrees. Else long cells are cut, and columns are left out: the last of ``uses`` first, and
+    before these the headings that it does not name, from the right. ``width`` replaces the width of the terminal.
+    """
+    width = width or columns()
+    if width is None or not rows or _width_of(rows) <= width:
+        return _aligned(rows)
+    turned = list(zip(*rows, strict=True))
+    if uses and len(rows) <= MOST_TURNED and _width_of(turned) <= width:
+        return _aligned(turned)
+    return _fitted(rows, uses, width)
+
+
+MOST_TURNED = 4
+"""Largest number of rows, with the heading, of a table that is turned."""
+_GAP = "  "
+
+
+def _fitted(rows: Sequence[Sequence[str]], uses: Sequence[str], width: int) -> str:
+    """Align a table with fewer columns and shorter cells, and name the columns that are left out."""
+    head = list(rows[0])
+    named = [head.index(name) for name in uses if name in head]
+    order = [*named, *(i for i in range(len(head)) if i not in named)]
+    rows = [[shorten(cell, width // 3) for cell in row] for row in rows]
+    kept = len(order)
+    while kept > 2 and _width_of(_chosen(rows, order[:kept])) > width:
+        kept -= 1
+    narrow = _chosen(rows, order[:kept])
+    if _width_of(narrow) > width:
+        narrow = [[shorten(cell, (width - len(_GAP) * (kept - 1)) // kept) for cell in row] for row in narrow]
+    left_out = ", ".join(head[i] for i in sorted(order[kept:]) if head[i])
+    note = fill(f"not shown for lack of width: {left_out}", width, subsequent_indent="  ")
+    return "\n".join([_aligned(narrow), *([note] if left_out and uses else [])])
+
+
+def _chosen(rows: Sequence[Sequence[str]], order: Sequence[int]) -> list[list[str]]:
+    return [[row[i] for i in sorted(order)] for row in rows]
+
+
+def shorten(text: str, width: int) -> str:
+    """Cut a text to ``width`` characters, the last of which then is an ellipsis."""
+    return text if len(text) <= width else text[: max(0, width - 1)] + "…"
+
+
+def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
+    return [max(map(len, column)) for column in zip(*rows, strict=True)]
+
+
+def _width_of(rows: Sequence[Sequence[str]]) -> int:
+    widths = _widths(rows)
+    return sum(widths) + len(_GAP) * (len(widths) - 1)
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> str:
+    widths = _widths(rows)
     lines = []
     for row in rows:
         cells = [_cell(text, width, i) for i, (text, width) in enumerate(zip(row, widths, strict=True))]
-        lines.append("  ".join(cells).rstrip())
+        lines.append(_GAP.join(cells).rstrip())
     return "\n".join(lines)
 
 

@@ -10,7 +10,8 @@ from graphc.base.progress import TerminalLine
 
 PERIOD = 0.1
 """Least seconds between two updates of the line."""
-WIDTH = 24
+WIDTH, LEAST_WIDTH = 24, 6
+"""Characters of the bar, and at least so many in narrow terminals."""
 
 
 class Progress:
@@ -24,11 +25,12 @@ class Progress:
     def line(self, done: float, note: str = "") -> str:
         """Return the text of the line when ``done`` of the total is reached."""
         share = min(max(done / self._total, 0.0), 1.0)
-        bar = "#" * round(share * WIDTH)
         count = f"{done:.0f}/{self._total:.0f} {self._unit}" if self._unit else f"{share:4.0%}"
         spent = time.monotonic() - self._start
         estimate = f", {spent / share - spent:.0f} s left" if share > 0.02 and spent > 1 else ""
-        return f"{self._doing} [{bar:<{WIDTH}}] {count}{estimate} {note}".rstrip()
+        text = f"{count}{estimate} {note}".rstrip()
+        width = max(LEAST_WIDTH, min(WIDTH, self._terminal.width - len(f"{self._doing} [] {text}")))
+        return f"{self._doing} [{'#' * round(share * width):<{width}}] {text}"
 
     def tell(self, done: float, note: str = "") -> None:
         """Show ``done`` of the total, at most once in ``PERIOD`` seconds."""

@@ -13,6 +13,7 @@ from graphc.base.errors import ArgumentError, CompileError
 from graphc.base.lazy import LazySequence, deferred
 from graphc.base.locks import cached_property
 from graphc.base.pass_runner import SEEN, PassRun
+from graphc.base.progress import COMPILE, note, unwatched
 from graphc.base.sizes.size_questions import access_asker
 from graphc.codegen.machine.cuda.facts import is_gpu
 from graphc.codegen.machine.linkage import ENTRY
@@ -135,6 +136,11 @@ class Stages:
     def name(self) -> str:
         """Name of the program."""
         return self.lowered.name if self._traced is None else self._traced.name
+
+    @property
+    def graph_passes(self) -> Sequence[Pass]:
+        """The graph passes."""
+        return self._passes
 
     @property
     def has_graph(self) -> bool:
@@ -327,10 +333,12 @@ class Stages:
     def _timed(self, stage: str, compute: Any, *arguments: Any) -> Any:
         self.watch(stage)
         start = time.perf_counter()
-        with nullcontext() if self._traced is None else assumed(self._traced, questions=access_asker):
+        assumptions = nullcontext() if self._traced is None else assumed(self._traced, questions=access_asker)
+        with assumptions, unwatched():
             result = compute(*arguments)
             if self._verify != "off" and isinstance(result, Program):
                 verify_program(result)
         self.seconds[stage] = time.perf_counter() - start
+        note(COMPILE, stage, start, program=self.name)
         config.logger("compile").info("%s: %.1f ms", stage, 1e3 * self.seconds[stage])
         return result

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import DistributedError
+from graphc.base.progress import note
 from graphc.distributed import spans
 from graphc.distributed.group import Group
 from graphc.runtime.host_calls import OPEN
@@ -32,7 +33,7 @@ class Pending:
         except BaseException as error:  # NOTE: `wait` raises it
             self._error = error
         finally:
-            spans.note(spans.REDUCE, self.name, begin, self.nbytes)
+            note(spans.REDUCE, self.name, begin, self.nbytes)
             self._done.set()
 
     def wait(self) -> None:
@@ -44,7 +45,7 @@ class Pending:
         """Wait until the reduction no longer uses the arrays, whether it succeeded or failed."""
         begin = time.perf_counter()
         self._done.wait()
-        spans.note(spans.WAIT, self.name, begin, self.nbytes)
+        note(spans.WAIT, self.name, begin, self.nbytes)
 
     def check(self) -> None:
         """Raise DistributedError if the reduction failed."""
@@ -68,7 +69,7 @@ class Channel:
     def reduce(self, name: str, source: np.ndarray, result: np.ndarray) -> Pending:
         """Start ``result = sum of all sources``; neither array may be used until the end."""
         pending = Pending(name, source.nbytes)
-        spans.note(spans.START, name, time.perf_counter(), source.nbytes)
+        note(spans.START, name, time.perf_counter(), source.nbytes)
         work = self._communicator.all_reduce, (source, result, "sum")
         if self.group.size == 1:
             pending.run(lambda: work[0](*work[1]))
@@ -83,14 +84,14 @@ class Channel:
         """Reduce in this thread, which has nothing else to do. All reductions started before must be done."""
         self._communicator.purpose = name
         begin = time.perf_counter()
-        spans.note(spans.START, name, begin, source.nbytes)
+        note(spans.START, name, begin, source.nbytes)
         try:
             self._communicator.all_reduce(source, result, "sum")
         except Exception as error:  # NOTE: the backend can raise any error
             raise _failure(name, error) from error
         finally:
             for kind in (spans.REDUCE, spans.WAIT):
-                spans.note(kind, name, begin, source.nbytes)
+                note(kind, name, begin, source.nbytes)
 
     def _serve(self) -> None:
         while True:

@@ -16,6 +16,7 @@ from graphc.base import config, mutation_epoch
 from graphc.base.device import device
 from graphc.base.dtypes import SMALL, DType, float32, rounded, zero_dimensional
 from graphc.base.errors import ArgumentError, DeviceError, GradientError, GraphcError, TraceError
+from graphc.base.progress import OP, shown
 from graphc.ir.graph.build import describe
 from graphc.ir.op import OpDef, Trait
 from graphc.ir.types import TensorType
@@ -98,6 +99,7 @@ class EagerDispatcher:
         """Return the result, or a tuple of results; raise the errors of the op's type rule."""
         return self.call(op, operands, attrs)
 
+    @shown(OP, lambda call: getattr(call["function"], "op", call["function"]).name)
     def call(self, function: Any, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """Apply an op, or an op function, which also takes Python scalars and promotes element types.
 

@@ -74,17 +74,23 @@ class Summary:
 
     def text(self, depth: int | None = None) -> str:
         """Return the table with the totals below. ``depth`` omits modules nested deeper."""
-        rows = [("layer", "output", "parameters", "multiply-adds")]
-        rows += [_row(layer) for layer in self.layers if depth is None or layer.depth <= depth]
+        rows = self.rows(depth)
         widths = [max(len(row[i]) for row in rows) for i in range(4)]
         lines = [
             f"{a:{widths[0]}}  {b:{widths[1]}}  {c:>{widths[2]}}  {d:>{widths[3]}}".rstrip() for a, b, c, d in rows
         ]
+        return "\n".join([*lines, "", self.totals()])
+
+    def rows(self, depth: int | None = None) -> list[tuple[str, str, str, str]]:
+        """Return the cells of the table, with its heading."""
+        layers = [_row(layer) for layer in self.layers if depth is None or layer.depth <= depth]
+        return [("layer", "output", "parameters", "multiply-adds"), *layers]
+
+    def totals(self) -> str:
+        """Return the lines below the table."""
         total = self.total
         return "\n".join(
             [
-                *lines,
-                "",
                 f"parameters     {total.parameters:,}, {total.trainable:,} of them trainable",
                 f"multiply-adds  {total.multiply_adds:,}",
                 f"memory         input {_bytes(self.input_bytes)}, parameters and buffers {_bytes(total.state_bytes)}, "

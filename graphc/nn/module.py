@@ -14,6 +14,7 @@ from graphc.base.dtypes import DType, bfloat16, dtype_of, float16, float32, floa
 from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, GraphcError, MemberError
 from graphc.base.lazy import deferred
 from graphc.base.mutation_epoch import Members
+from graphc.base.progress import MODULE, shown
 from graphc.base.public import reduced
 from graphc.base.sizes.symbolic import KINDS
 from graphc.guards import attributes
@@ -112,6 +113,7 @@ class Module(ModuleState, ModuleHooks):
         """
         raise NotImplementedError(f'module {type(self).__name__} does not define "forward"')
 
+    @shown(MODULE, lambda call: type(call["self"]).__name__)
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._compiled is not None and not (runs_as_python() or dispatch.runs_python()):
             return self._compiled(*args, **kwargs)

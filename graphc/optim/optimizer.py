@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypedDict
 import numpy as np
 
 from graphc.base.errors import ArgumentError, AttributeValueError, StateDictError, TraceError
+from graphc.base.progress import PYTHON, shown
 from graphc.base.public import reduced
 from graphc.base.switches import are_deterministic_algorithms_enabled
 from graphc.ops.dispatch import active
@@ -221,6 +222,7 @@ class Optimizer:
 
     # Steps
 
+    @shown(PYTHON, lambda call: f"{type(call['self']).__name__}.step")
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update every parameter that has a gradient, in place, and return the result of ``closure()``.
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ctypes
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from operator import is_
 from types import MappingProxyType
 from typing import Any
@@ -29,6 +30,21 @@ from graphc.runtime.loader import Library
 
 OWN_ARENA = 1 << 18
 """Maximum bytes of scratch memory that a program owns. All programs share the larger arenas."""
+TIMING: list[Callable[..., list[np.ndarray] | None]] = []
+"""Timers of kernels, the last of which makes the calls of ``Executable.run`` while there is one; it returns None for
+programs that it cannot time. Native calls decline as long."""
+
+
+@contextmanager
+def timing(timer: Callable[..., list[np.ndarray] | None]) -> Iterator[None]:
+    """Let a timer make the calls of all programs while the block runs."""
+    TIMING.append(timer)
+    try:
+        yield
+    finally:
+        TIMING.remove(timer)
+
+
 Explain = Callable[[Sequence[Any], Mapping[str, np.ndarray]], GraphcError | None]
 _NDARRAY = np.ndarray
 _DENSE = 0x101
@@ -113,6 +129,8 @@ class Executable(Checks):
         self.status_slot = next((slots[b.name] for b in manifest.of_class("status")), -1)
         self.explain: Explain | None = None
         """Returns the error for the check that fails on these inputs and bound arrays."""
+        self.stages: Callable[[], Any] | None = None
+        """Returns the stages of the program, where they can be computed again, to time its kernels."""
         self._constant_slots = tuple((slots[b.name], self._address(b)) for b in manifest.of_class("constant"))
         self.interruptible = manifest.nanoseconds >= INTERRUPTIBLE_NS
         """Whether Ctrl-C ends a call early; see runtime.interrupts."""
@@ -161,6 +179,8 @@ class Executable(Checks):
         ShapeError before anything is written. Raises IndexRangeError for an index or label out of range, before any
         param or state is written.
         """
+        if TIMING and (timed := TIMING[-1](self, inputs, bound, out, dim_sizes)) is not None:
+            return timed
         try:
             frame = self._frames.pop()
         except IndexError:

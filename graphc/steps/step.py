@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from graphc.base import module_path
 from graphc.base.errors import GradientError, HookError
+from graphc.base.progress import COMPILED, shown
 from graphc.calls.graph_module import as_callable
 from graphc.calls.machine import HOST, machine_named, machine_of
 from graphc.calls.memory import Budget
@@ -98,6 +99,7 @@ class CompiledStep:
         """
         self._compiled = StepPrograms(options, self._state)
 
+    @shown(COMPILED, lambda call: call["self"].name)
     def __call__(self, *args: Any, **more: Any) -> Any:
         """Train on one batch, ``step(x, *y)``, and return the loss's result; see ``compile_step``."""
         leaves, plain, program, numbers, call = self._look_up(args, more)

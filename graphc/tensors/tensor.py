@@ -26,6 +26,7 @@ from graphc.base.dtypes import (
 )
 from graphc.base.errors import ArgumentError, DTypeError, GradientError
 from graphc.base.memory_format import channels_last, channels_last_3d, check_format, layout, strided
+from graphc.base.progress import PYTHON, shown
 from graphc.base.public import call, path_of, resolve
 from graphc.base.sizes.dims import has_sizes, new_shape, numpy_names
 from graphc.ops.effects.state import stop_gradient
@@ -173,6 +174,7 @@ class Tensor(Arithmetic, Numbers, Shaping, InPlace, Conversion, Calculus, Statis
 
     # ---- autograd
 
+    @shown(PYTHON, lambda call: "backward")
     def backward(
         self,
         gradient: Any = None,

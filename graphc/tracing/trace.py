@@ -20,6 +20,7 @@ from graphc.base.errors import ArgumentError, GraphcError, TraceError
 from graphc.base.foreign import no_foreign_module
 from graphc.base.host_function import HostFunction
 from graphc.base.interruptions import kept_outside
+from graphc.base.progress import COMPILE, shown
 from graphc.base.records import dataclass
 from graphc.base.sizes.assumptions import Assumptions, assuming
 from graphc.base.sizes.shape_patterns import ShapePatterns
@@ -290,6 +291,7 @@ def _world(tracer: Tracer, scope: module_path.Scope | None) -> Iterator[None]:
         yield
 
 
+@shown(COMPILE, lambda call: "traced")
 def trace_function(
     target: Any,
     args: Sequence[Any],

@@ -1,4 +1,4 @@
-"""Lines on terminals, and counts of loops."""
+"""Lines on terminals, counts of loops, and spans of a timeline."""
 
 from __future__ import annotations
 
@@ -7,7 +7,20 @@ import sys
 
 import pytest
 
-from graphc.base.progress import WIDTH, TerminalLine, counted, listening
+from graphc.base.progress import (
+    COMPILED,
+    PASS,
+    SHOWN,
+    WIDTH,
+    TerminalLine,
+    counted,
+    listening,
+    note,
+    noted,
+    shown,
+    timeline,
+    unwatched,
+)
 
 
 class Terminal(io.StringIO):
@@ -28,10 +41,12 @@ def test_terminals_get_a_line(monkeypatch: pytest.MonkeyPatch, stream: type[io.S
     assert stderr.getvalue() == (f"\r\x1b[K{text}\r\x1b[K" if text else "")
 
 
-def test_long_lines_are_cut(monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize(("columns", "width"), [("60", 59), ("80", 79), ("200", WIDTH), ("", 79), ("wide", 79)])
+def test_long_lines_are_cut_to_the_terminal(monkeypatch: pytest.MonkeyPatch, columns: str, width: int):
     monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setenv("COLUMNS", columns)
     TerminalLine().write("x" * 200)
-    assert sys.stderr.getvalue().count("x") == WIDTH  # type: ignore[attr-defined]
+    assert sys.stderr.getvalue().count("x") == width  # type: ignore[attr-defined]
 
 
 def test_no_stderr(monkeypatch: pytest.MonkeyPatch):
@@ -54,3 +69,48 @@ def test_only_loops_in_the_block_are_counted():
         assert [*counted("ab")] == ["a", "b"]
     assert [*counted("cd")] == ["c", "d"]
     assert told == [(0, 2), (1, 2)]
+
+
+def test_blocks_are_recorded_also_where_they_fail():
+    with timeline() as spans:
+        with pytest.raises(KeyError), noted(PASS, "fails", changed=1):
+            raise KeyError
+        note(COMPILED, "later", 0.0)
+    assert [(s.kind, s.name, dict(s.args)) for s in spans] == [(PASS, "fails", {"changed": 1}), (COMPILED, "later", {})]
+    assert all(s.end > s.begin and s.thread for s in spans)
+
+
+def test_marked_functions_are_themselves():
+    def function(x):
+        return x
+
+    try:
+        assert shown(COMPILED, lambda call: f"f{call['x']}")(function) is function
+        kind, name = SHOWN[function.__code__]
+        assert (kind, name({"x": 3})) == (COMPILED, "f3")
+    finally:
+        del SHOWN[function.__code__]
+
+
+def test_profile_functions_rest_only_inside_a_timeline():
+    before, seen = sys.getprofile(), []
+
+    def watch(frame, event, argument):
+        seen.append(frame.f_code.co_name)
+
+    def first():
+        pass
+
+    def second():
+        pass
+
+    sys.setprofile(watch)
+    try:
+        with unwatched():
+            first()
+        with timeline(), unwatched():
+            second()
+        assert sys.getprofile() is watch
+    finally:
+        sys.setprofile(before)
+    assert "first" in seen and "second" not in seen

@@ -38,3 +38,10 @@ def test_nothing_is_shown_elsewhere_or_where_it_is_not_wanted(monkeypatch: pytes
 def test_without_a_unit_there_is_a_share():
     assert Progress("measuring", 8).line(2) == "measuring [######                  ]  25%"
     assert "100%" in Progress("measuring", 8).line(20)
+
+
+@pytest.mark.parametrize(("columns", "bar"), [("40", 6), ("60", 19), ("80", 24)])
+def test_the_bar_shrinks_in_narrow_terminals(monkeypatch: pytest.MonkeyPatch, columns: str, bar: int):
+    monkeypatch.setenv("COLUMNS", columns)
+    line = Progress("measuring", 30, "rounds").line(30, "p50 104 us now")
+    assert line.count("#") == bar and line.endswith(" 30/30 rounds p50 104 us now")

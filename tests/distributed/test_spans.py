@@ -3,10 +3,11 @@
 import numpy as np
 
 import graphc.distributed as dist
+from graphc.base.progress import note
 from graphc.distributed import threads
 from graphc.distributed.channel import Channel
 from graphc.distributed.group import group
-from graphc.distributed.spans import REDUCE, START, WAIT, note
+from graphc.distributed.spans import REDUCE, START, WAIT
 
 
 def reduce_twice(rank: int) -> None:

@@ -36,6 +36,7 @@ PAGES = [
     "docs/cache.md",
     "docs/grammar.md",
     "docs/explain.md",
+    "docs/profiling.md",
     "docs/view.md",
     "docs/precision.md",
     "docs/cli.md",

@@ -256,7 +256,7 @@ def run(options: argparse.Namespace) -> int:
             }
         )
     else:
-        console.emit(f"{model!r}".removeprefix("<LoadedModel ").removesuffix(">"))
+        console.emit(console.wrap(f"{model!r}".removeprefix("<LoadedModel ").removesuffix(">")))
         console.emit(text(calls, options.asserts))
         rows = [["load", console.seconds_text(load_seconds), "read, check, compile, link"]]
         rows += [[f"  {stage}", console.seconds_text(seconds), ""] for stage, seconds in stages.items()]
@@ -366,7 +366,11 @@ def text(calls: Sequence[Measurement], asserts: Sequence[Assertion]) -> str:
             value = call.figures[one.figure]
             shown = f"{value:.4g}/s" if one.figure in assertions.RATES else console.seconds_text(value)
             notes.append(f"{one.text} {name}: {shown}, {'holds' if one.holds(call.figures) else 'DOES NOT HOLD'}")
-    return "\n".join([console.table(rows), *notes])
+    return "\n".join([console.table(rows, USES), *map(console.wrap, notes)])
+
+
+USES = ("", "p50", "p99", "p50 / graphc's", "calls/s", "difference", "mean", "min", "p90", "max", "calls", "of rounds")
+"""Headings, the most useful first: narrow terminals show the first ones."""
 
 
 def _cells(figures: Mapping[str, float]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 from graphc.cli import arguments, console, sources, targets
 from graphc.cli.commands import compile
@@ -13,8 +14,11 @@ from graphc.cli.fields import Field, below
 from graphc.compiler.example_arrays import example_arrays
 from graphc.compiler.profile import KernelTime, Profile, profile
 from graphc.compiler.ready import running_target
+from graphc.monitor import profile as trace
 
-EXAMPLES = ("graphc profile net.gcm --seconds 0.5",)
+EXAMPLES = ("graphc profile net.gcm --seconds 0.5", "graphc profile net.gcm --seconds 0.5 --trace trace.json")
+TRACED_CALLS = 5
+"""Number of calls in a trace."""
 JSON = (
     Field("name", "string", "name of the model"),
     Field("sizes.*", "integer", "sizes of named dimensions"),
@@ -50,6 +54,11 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--rounds", type=arguments.count, default=1000, help="largest number of runs (default: 1000)")
     arguments.add_machine(parser)
+    parser.add_argument(
+        "--trace",
+        metavar="FILE",
+        help=f"also write the compile and {TRACED_CALLS} calls as a trace for Perfetto and chrome://tracing (JSON)",
+    )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.set_defaults(run=run)
 
@@ -57,10 +66,14 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     with targets.compiling():
         machine = running_target(options.machine)
-    source = sources.open_source(options, machine)
+    with nullcontext() if options.trace is None else trace.profile(options.trace) as session:
+        source = sources.open_source(options, machine)
+        with targets.compiling():
+            stages = source.stages(machine, frozen=True)
+            inputs, weights = example_arrays(stages, source.weights)
+            if session is not None:
+                session.call(stages, inputs, weights, TRACED_CALLS)
     with targets.compiling():
-        stages = source.stages(machine, frozen=True)
-        inputs, weights = example_arrays(stages, source.weights)
         result = profile(stages, inputs, weights, options.seconds, options.rounds)
     if options.json:
         console.emit_json(result.as_json())
@@ -98,7 +111,25 @@ def text(result: Profile) -> str:
         [name or "(no module)", time_text(spent, result.resolution), f"{spent / total:.1%}"]
         for name, spent in result.by_module().items()
     ]
-    return "\n".join([*_head(result), "", console.table(rows), "", console.table(modules)])
+    head = console.wrap("\n".join(_head(result)))
+    return "\n".join([head, "", console.table(rows, USES), "", console.table(modules, modules[0])])
+
+
+USES = (
+    "kernel",
+    "time",
+    "share",
+    "kind",
+    "from",
+    "of peak",
+    "GFLOP/s",
+    "call",
+    "spread",
+    "of copy",
+    "GB/s",
+    "schedule",
+)
+"""Headings, the most useful first: narrow terminals show the first ones."""
 
 
 def _head(result: Profile) -> list[str]:

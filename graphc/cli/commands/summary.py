@@ -31,6 +31,10 @@ JSON = (
 )
 
 
+USES = ("layer", "parameters", "output", "multiply-adds")
+"""Headings, the most useful first: narrow terminals show the first ones."""
+
+
 def add_to(parser: argparse.ArgumentParser) -> None:
     add_model_arguments(parser)
     parser.add_argument("--depth", type=int, metavar="N", help="list modules down to nesting depth N only")
@@ -54,5 +58,6 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         console.emit_json(layers.to_dict())
     else:
-        console.emit(layers.text(options.depth))
+        console.emit(console.table(layers.rows(options.depth), USES))
+        console.emit("\n" + console.wrap(layers.totals()))
     return console.OK

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from graphc.cli import console
+from graphc.cli.commands.profile import TRACED_CALLS
 from tests.cli.conftest import Graphc
 
 SHORT = ["--rounds", "3", "--seconds", "0.01"]
@@ -40,3 +41,20 @@ def test_a_program_without_weights(net: Path, graphc: Graphc, tmp_path: Path):
 def test_errors(tmp_path: Path, net: Path, graphc: Graphc):
     assert graphc("profile", tmp_path / "missing.gcm").code == console.USAGE
     assert graphc("profile", net, "--rounds", "0").code == console.USAGE
+
+
+def test_trace(net: Path, graphc: Graphc, tmp_path: Path):
+    path = tmp_path / "trace.json"
+    done = graphc("profile", net, *SHORT, "--trace", path, "--json")
+    assert done.code == console.OK
+    events = [e for e in json.loads(path.read_text())["traceEvents"] if e["ph"] == "X"]
+    calls, kernels = ([e for e in events if e["cat"] == kind] for kind in ("compiled", "kernel"))
+    names = [call["report"]["kernel"] for call in json.loads(done.out)["calls"]]
+    assert len(calls) == TRACED_CALLS and [k["name"] for k in kernels] == names * TRACED_CALLS
+    end = {id(e): e["ts"] + e["dur"] for e in events}
+    for number, call in enumerate(calls):
+        inside = kernels[number * len(names) : (number + 1) * len(names)]
+        assert all(call["ts"] <= k["ts"] and end[id(k)] <= end[id(call)] + 0.002 for k in inside)
+    assert {"optimized", "scheduled", "llvm", "object"} <= {e["name"] for e in events if e["cat"] == "compile"}
+    done = graphc("profile", net, *SHORT, "--trace", tmp_path / "none" / "trace.json")
+    assert done.code != console.OK and "no folder" in done.err

@@ -143,7 +143,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     # Pictures of graphs, and pages that show the stages from a graph to its kernels.
     "pages": (
         *("base", "files", "ir", "ir.kernel", "ir.graph", "codegen.machine", "passes", "compiler", "tape", "tensors"),
-        *("autograd",),
+        *("autograd", "nn"),
     ),
     "cli": (
         *("base", "files", "ir.kernel", "ir.graph", "codegen.machine", "passes", "fusion", "codegen.cuda", "runtime"),

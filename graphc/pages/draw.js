@@ -51,24 +51,33 @@ function fillBox(box, marks) {
 function fillNode(box, node, marks) {
   const numbers = node.literals.map(literalText).filter(text => text.length < 12);
   box.title = clip([node.op, ...numbers].join(" "), 40);
-  box.lines = node.attached.slice(0, 2).map(w => `${clip(weightName(w), 22)}  ${shapeText(w.type)}`);
-  if (node.attached.length > 2) box.lines.push(`+${node.attached.length - 2} more`);
-  if (node.kind === "input") box.lines.push(clip(node.type, 34));
+  box.lines = weightLines(node.attached);
+  if (node.kind === "input" && node.type) box.lines.push(clip(node.type, 34));
   box.time = spent(node.timed);
   box.mark = marks.get(node.key) || "";
   box.key = node.key;
 }
+function weightLines(weights) {
+  const lines = weights.slice(0, 2).map(w => `${clip(weightName(w), 22)}  ${shapeText(w.type)}`);
+  return weights.length > 2 ? [...lines, `+${weights.length - 2} more`] : lines;
+}
 // Constants that passes have made are called after the op that made them, which says nothing.
 const weightName = w => w.kind !== "constant" ? lastPart(w.op) : (graphAt(0).weights.has(w.key) ? lastPart(w.key) : "constant");
-const lastPart = name => name.split(".").filter(p => !/^\d+$/.test(p)).pop() || name;
+const lastPart = name => name.split(".").filter(p => p && !/^\d+$/.test(p)).pop() || name;
 
+const rankOfWeight = w => (w.kind === "param" ? 0 : 2) + (weightName(w).startsWith("weight") ? 0 : 1);
+
+// The box of a closed group has the groups inside of it, or else its weights; ops if its class is unknown.
 function fillGroup(box, group, marks) {
   box.title = group.kind ? `${group.label}: ${group.kind}` : group.label;
-  const own = group.nodes.filter(n => n.kind !== "constant");
-  const ops = new Map();
-  for (const node of own) ops.set(node.op, (ops.get(node.op) || 0) + 1);
-  const text = [...ops].map(([op, count]) => count > 1 ? `${op} ×${count}` : op).join(", ");
-  box.lines = [text.length < 34 ? text : `${own.length} nodes`];
+  const inner = group.nodes.filter(n => n.modules > group.depth).map(n => n.path[group.depth]);
+  const weights = new Map(group.nodes.flatMap(n => n.attached.filter(w => w.kind !== "constant").map(w => [w.key, w])));
+  if (inner.length || !(weights.size || group.kind || group.nodes[0].modules < group.depth)) {
+    const counts = new Map();
+    for (const name of inner.length ? new Set(inner) : group.nodes.map(n => n.op)) counts.set(name, (counts.get(name) || 0) + 1);
+    const text = [...counts].map(([name, count]) => count > 1 ? `${name} ×${count}` : name).join(", ");
+    box.lines = [text.length < 34 ? text : `${group.nodes.length} nodes`];
+  } else box.lines = weightLines([...weights.values()].sort((a, b) => rankOfWeight(a) - rankOfWeight(b)));
   box.time = group.piece > 1 ? null : spent(kernelsInside.get(group.key) || []);
   const counts = countMarks(group.key, marks);
   box.badge = [["+", "added"], ["−", "removed"], ["~", "changed"]].filter(([, w]) => counts[w]).map(([s, w]) => s + counts[w]).join(" ");
@@ -117,8 +126,9 @@ function topOf(level, e) {
 function drawLine(level, s, left, top, inside) {
   const a = level.elements[s.start], b = level.elements[s.end];
   const x1 = left + a.x + s.out, x2 = left + b.x + s.into;
-  const y1 = top + topOf(level, a) + (a.item ? a.item.height : 0), y2 = top + topOf(level, b);
   const low = top + level.tops[a.rank] + level.heights[a.rank] + (a.rank || !inside ? 0 : HEADER - 4), high = top + level.tops[b.rank] - 7, middle = (low + high) / 2;
+  // A line begins below the label of a box, and inside of a group below the title.
+  const y1 = a.item ? top + topOf(level, a) + heightOf(a.item) : a.rank || !inside ? top + topOf(level, a) : low, y2 = top + topOf(level, b);
   const f = n => n.toFixed(1), arrow = b.item && !b.item.isGroup ? ' marker-end="url(#arrow)"' : "";
   return `<path class="line" data-source="${s.source.id}"${arrow} d="M${f(x1)} ${f(y1)}L${f(x1)} ${f(low)}C${f(x1)} ${f(middle)} ${f(x2)} ${f(middle)} ${f(x2)} ${f(high)}L${f(x2)} ${f(y2)}"/>`;
 }

@@ -23,7 +23,7 @@ function graphAt(pass) {
   for (const index of data.graphs[number]) {
     const record = data.records[index];
     const node = { ...record, type: record.results.length ? record.results[0][1] : "", reads: [], readers: [],
-                   attached: [], literals: [], group: record.path.join("/") };
+                   attached: [], literals: [], group: record.path.join("/"), modules: record.path.length - (record.called || 0) };
     graph.all.set(node.key, node);
     if (record.weights) graph.weights.set(node.key, node);
     else { node.order = graph.nodes.length; graph.nodes.push(node); graph.byKey.set(node.key, node); }
@@ -164,23 +164,6 @@ function diagramOf(graph, open) {
   return { boxes, root, groups: pending, lines: [...lines.values()], boxOf };
 }
 
-// Groups that are open at first: those that hold nothing but groups, from outside in, while there is room.
-function firstOpen(graph, room) {
-  const open = new Set();
-  let level = [{ nodes: graph.nodes, depth: 0 }], shown = 0;
-  for (let first = true; level.length; first = false) {
-    const next = [];
-    for (const present of level) {
-      const members = membersOf(present.nodes, present.depth), inside = members.filter(m => m.isGroup);
-      if (!first && (inside.length < members.length || shown + members.length > room)) continue;
-      if (!first) open.add(present.key);
-      shown += members.length - (first ? 0 : 1);
-      next.push(...inside);
-    }
-    level = next;
-  }
-  return open;
-}
 function allGroups(graph) {
   const found = new Set();
   for (const node of graph.nodes) for (let d = 1; d <= node.path.length; d++) found.add(node.path.slice(0, d).join("/"));

@@ -4,27 +4,56 @@ from __future__ import annotations
 
 import json
 import linecache
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from graphc.base.location import Location
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value, input_class, input_path
 from graphc.ir.graph.text import print_attrs, print_operand
-from graphc.pages.from_graph import kind_of
+from graphc.ir.op import OpDef, Trait
+from graphc.pages.called_functions import Called, called_functions
 from graphc.passes.base import held_graphs
 
 Record = dict[str, Any]
 """Data of a node: ``key`` identifies it in all graphs; ``op``, ``kind`` (its colour), ``path`` (the groups around it),
 ``results`` ([name, type] each), ``operands`` (names of results, or literals), and optionally ``attrs``, ``line`` (the
-user's file and line), ``weights`` (it is memory, shown with its readers)."""
+user's file and line), ``weights`` (it is memory, shown with its readers), ``called`` (number of groups at the end of
+the path that are functions, loops or branches; the others are modules), ``function`` (the function whose call made
+it)."""
 LONGEST = 400
 """Characters of an attribute that are shown."""
 MEMORY = frozenset({"param", "state", "weight"})
+_KINDS = (
+    (Trait.STATE_READ | Trait.STATE_WRITE, "state"),
+    (Trait.CONTRACTION, "product"),
+    (Trait.VIEW, "view"),
+    (Trait.REDUCTION, "reduce"),
+)
+
+
+def kind_of(op: OpDef) -> str:
+    """Return the kind of box for an op, which selects its colour."""
+    if op is CONSTANT:
+        return "constant"
+    return next((kind for trait, kind in _KINDS if op.has_any(trait)), "op")
+
+
+def class_names(module: Any) -> dict[str, str]:
+    """Return the classes of a module's submodules by path; empty for None."""
+    if module is None:
+        return {}
+    return {path: type(child).__name__ for path, child in module.named_modules() if path}
 
 
 class GraphCollector:
-    """Collector of graphs, with shared records of equal nodes."""
+    """Collector of graphs, with shared records of equal nodes.
+
+    The first graph decides which lines of code are functions (see ``called_functions``): later ones have fewer nodes.
+    """
 
     def __init__(self) -> None:
+        self._called: Mapping[Location, Called] = MappingProxyType({})
         self.records: list[Record] = []
         self.graphs: list[list[int]] = []
         """Indices of records, in the order of the nodes."""
@@ -35,6 +64,8 @@ class GraphCollector:
 
     def add(self, graph: Graph) -> int:
         """Add the current state of a graph and return its index; equal graphs have one index."""
+        if not self.graphs:
+            self._called = called_functions(graph)
         records = [*_inputs(graph), *self._nodes(graph, "", ())]
         for index, value in enumerate(graph.outputs):
             name = "output" if len(graph.outputs) == 1 else f"output {index}"
@@ -60,12 +91,18 @@ class GraphCollector:
             if node.results and node.results[0].is_scalar_constant:
                 continue
             inner_graphs = held_graphs(node)
-            module = node.location.module
-            path = (*enclosing, *(() if enclosing else groups_of(module)))
+            function = self._called.get(node.location)
+            called = (function.name,) if function and function.has(node.op) else ()
+            path = (*(enclosing or groups_of(node.location.module)), *called)
             if inner_graphs:
-                records += self._holder(node, inner_graphs, prefix, (*path, f"{node.op.name} %{node.results[0].name}"))
+                inside = (*path, f"{node.op.name} %{node.results[0].name}")
+                own = self._holder(node, inner_graphs, prefix, inside)
             else:
-                records.append(self._record(node, prefix, path))
+                own = [self._record(node, prefix, path) | ({"function": called[0]} if called else {})]
+            for record in own if not enclosing else ():
+                if count := len(record["path"]) - len(groups_of(node.location.module)):
+                    record["called"] = count
+            records += own
         return records
 
     def _holder(self, node: Node, attributes: tuple[str, ...], prefix: str, path: tuple[str, ...]) -> list[Record]:

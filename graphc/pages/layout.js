@@ -1,5 +1,5 @@
-// Layered layout of nested groups, as graphc/pages/layout.py does it: a group is laid out as soon as those inside of
-// it are, and counts as one wide item then; lines cross the border of a group at ports, which lines from one box share.
+// Layered layout of nested groups, as layout.py computes it: groups are laid out inside out, and then count as one wide
+// item; lines cross the border of a group at ports, which lines from one box share.
 
 const GAP = 20, PADDING = 16, HEADER = 30, FOOTER = 14, RANK = 26, LABEL = 19, SWEEPS = 8;
 
@@ -156,9 +156,7 @@ function spread(level, near) {
     for (const r of side ? [...level.ranks].reverse() : level.ranks) {
       const wanted = [], weights = [];
       for (const e of r) {
-        const found = near[e][side].length ? near[e][side] : near[e][1 - side];
-        // Boxes are drawn to boxes and not to lines that pass by, and these to themselves: both stay straight.
-        const alike = found.filter(([n]) => !elements[n].item === !elements[e].item), drawn = alike.length ? alike : found;
+        const drawn = aligned(level, elements[e], near[e], side);
         wanted.push(drawn.length ? drawn.reduce((sum, [n, shift]) => sum + elements[n].x + shift, 0) / drawn.length : elements[e].x);
         weights.push(elements[e].item === null ? 1 : 8);
       }
@@ -166,6 +164,14 @@ function spread(level, near) {
       r.forEach((e, i) => { elements[e].x = places[i]; });
     }
   }
+}
+
+// Boxes and ports are drawn to boxes, and bends to bends, so that chains of each stay straight.
+function aligned(level, element, near, side) {
+  const toBoxes = element.item !== null || element.rank === 0 || element.rank === level.ranks.length - 1;
+  const sides = [near[side], near[1 - side]];
+  const alike = sides.map(some => some.filter(([n]) => (level.elements[n].item !== null) === toBoxes));
+  return [...alike, ...sides].find(some => some.length) || [];
 }
 
 // The places nearest to the wanted ones (weighted squares) that keep order and distances: pooled violators.

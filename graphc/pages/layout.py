@@ -1,8 +1,8 @@
-"""Layered layout of nested groups: the rank of each box, the order within ranks, and horizontal positions.
+"""Layered layout of nested groups: the rank of each box, the order within ranks, and positions.
 
 Groups are laid out inside out, and then count as one wide item (Sugiyama, Tagawa, Toda, Methods for Visual
 Understanding of Hierarchical System Structures, 1981). A line crosses the border of a group at a port. Lines from one
-box share their ports and bends.
+box share their ports and bends. ``layout.js`` computes the same in a browser; a test compares both.
 """
 
 from __future__ import annotations
@@ -11,12 +11,19 @@ from dataclasses import field
 from typing import Any
 
 from graphc.base.records import dataclass
-from graphc.pages.diagram import BoxGroup, Diagram
+from graphc.pages.diagram import TITLE_SIZE, BoxGroup, Diagram
+from graphc.pages.text_size import text_width
 
-CHARACTER = 6.7
-GAP = 16.0
+GAP = 20.0
 """Distance between items of a rank."""
-PADDING = 12.0
+PADDING = 16.0
+HEADER = 30.0
+"""Height of the title of a group."""
+FOOTER = 14.0
+RANK = 26.0
+"""Distance between ranks."""
+BEND = 4.0
+"""Width of a port or bend."""
 _SWEEPS = 8
 _Key = tuple[str, Any]
 
@@ -58,30 +65,25 @@ class Level:
     exits: dict[int, int] = field(default_factory=dict)
     """Port by the box that the outgoing line starts at."""
     width: float = 0.0
-
-
-def text_width(text: str) -> float:
-    """Return the estimated width of a text."""
-    return len(text) * CHARACTER
-
-
-def box_width(title: str, detail: str) -> float:
-    """Return the width of a box with these lines."""
-    return max(text_width(title), text_width(detail) * 0.9, 30.0) + 16.0
+    tops: list[float] = field(default_factory=list)
+    """Upper border of each rank, from the upper border of the group."""
+    heights: list[float] = field(default_factory=list)
+    """Height of each rank."""
+    height: float = 0.0
 
 
 def arrange(diagram: Diagram) -> dict[BoxGroup, Level]:
     """Return the layout of every group."""
     edges = _edges_by_group(diagram)
     levels: dict[BoxGroup, Level] = {}
-    for group in reversed(diagram.groups()):
+    for group in reversed(diagram.groups):
         levels[group] = _Arrangement(diagram, group, edges[group], levels).build()
     return levels
 
 
 def _edges_by_group(diagram: Diagram) -> dict[BoxGroup, dict[tuple[_Key, _Key, int], None]]:
     """Return for every group the edges between its members and ports, with the box that each line starts at."""
-    edges: dict[BoxGroup, dict[tuple[_Key, _Key, int], None]] = {group: {} for group in diagram.groups()}
+    edges: dict[BoxGroup, dict[tuple[_Key, _Key, int], None]] = {group: {} for group in diagram.groups}
     for source, target in diagram.lines:
         ups, downs = _chain(diagram.homes[source]), _chain(diagram.homes[target])
         shared = next(group for group in ups if group in downs)
@@ -103,6 +105,11 @@ def _chain(group: BoxGroup | None) -> list[BoxGroup]:
         chain.append(group)
         group = group.parent
     return chain
+
+
+def item_height(item: int | BoxGroup, diagram: Diagram, levels: dict[BoxGroup, Level]) -> float:
+    """Return the height of a box with its label, or of an open group."""
+    return levels[item].height if isinstance(item, BoxGroup) else diagram.boxes[item].whole_height
 
 
 class _Arrangement:
@@ -135,12 +142,28 @@ class _Arrangement:
         neighbours = self._neighbours()
         _order(level, neighbours)
         _spread(level, neighbours)
-        border = min((e.x - e.width / 2 for e in level.elements), default=0.0) - PADDING
+        border = min((e.x - e.width / 2 for e in level.elements), default=PADDING) - PADDING
+        right = max((e.x + e.width / 2 for e in level.elements), default=border) + PADDING
+        title = text_width(self.group.title, TITLE_SIZE, bold=True) + 50 if self.group.parent else 0.0
+        level.width = max(right - border, title)
+        shift = (level.width - (right - border)) / 2 - border
         for element in level.elements:
-            element.x -= border
-        right = max((e.x + e.width / 2 for e in level.elements), default=0.0) + PADDING
-        level.width = max(right, text_width(self.group.title) + 4 * PADDING)
+            element.x += shift
+        self._stack()
         return level
+
+    def _stack(self) -> None:
+        """Set the heights of the group and its ranks."""
+        level, y = self.level, 0.0
+        for number, rank in enumerate(level.ranks):
+            items = [level.elements[e].item for e in rank]
+            height = max((item_height(i, self.diagram, self.levels) for i in items if i is not None), default=0.0)
+            level.tops.append(y)
+            level.heights.append(height)
+            y += height
+            if number < len(level.ranks) - 1:
+                y += RANK if number else HEADER + 18 if self.group.parent else FOOTER
+        level.height = y if level.exits else y + FOOTER
 
     def _add(self, rank: int, width: float, item: int | BoxGroup | None) -> int:
         self.level.elements.append(Element(rank, width, item))
@@ -151,11 +174,10 @@ class _Arrangement:
     def _measure(self, key: _Key) -> tuple[float, int | BoxGroup | None]:
         kind, what = key
         if kind == "box":
-            box = self.diagram.boxes[what]
-            return box_width(box.title, box.detail), what
+            return self.diagram.boxes[what].whole_width, what
         if kind == "group":
             return self.levels[what].width, what
-        return 4.0, None
+        return BEND, None
 
     # ---- ranks
 
@@ -199,7 +221,7 @@ class _Arrangement:
             for rank in range(self.level.elements[current].rank + 1, self.level.elements[target].rank):
                 bend = bends.get((start, source, rank))
                 if bend is None:
-                    bend = bends[start, source, rank] = self._add(rank, 4.0, None)
+                    bend = bends[start, source, rank] = self._add(rank, BEND, None)
                 self._segment(current, bend, source, done)
                 current = bend
             self._segment(current, target, source, done)
@@ -270,12 +292,25 @@ def _spread(level: Level, neighbours: _Neighbours) -> None:
         for rank in level.ranks if side == 0 else level.ranks[::-1]:
             desired, weights = [], []
             for element in rank:
-                near = neighbours[element][side] or neighbours[element][1 - side]
-                targets = [level.elements[n].x + shift for n, shift in near]
-                desired.append(sum(targets) / len(targets) if targets else level.elements[element].x)
-                weights.append(4.0 if level.elements[element].item is None else 1.0)
+                own = level.elements[element]
+                targets = [level.elements[n].x + shift for n, shift in _aligned(level, own, neighbours[element], side)]
+                desired.append(sum(targets) / len(targets) if targets else own.x)
+                weights.append(1.0 if own.item is None else 8.0)
             for element, x in zip(rank, _fit(level, rank, desired, weights), strict=True):
                 level.elements[element].x = x
+
+
+def _aligned(
+    level: Level, element: Element, neighbours: tuple[list[tuple[int, float]], list[tuple[int, float]]], side: int
+) -> list[tuple[int, float]]:
+    """Return the neighbours that an element is drawn to: one kind, so that chains of boxes and of bends stay straight.
+
+    Boxes and ports are drawn to boxes, and bends to bends; where there is none on the one side, on the other.
+    """
+    to_boxes = element.item is not None or element.rank in (0, len(level.ranks) - 1)
+    sides = (neighbours[side], neighbours[1 - side])
+    alike = ([n for n in near if (level.elements[n[0]].item is not None) == to_boxes] for near in sides)
+    return next((near for near in (*alike, *sides) if near), [])
 
 
 def _fit(level: Level, rank: list[int], desired: list[float], weights: list[float]) -> list[float]:

@@ -20,7 +20,9 @@ from graphc.ir.graph.graph import Graph, Node
 from graphc.ir.kernel.statements import Call
 from graphc.ir.kernel.text import kernel_lines
 from graphc.ir.op import Trait
+from graphc.pages.diagram import first_open, page_nodes
 from graphc.pages.graph_data import GraphCollector, inside_of, node_key
+from graphc.pages.model_page import FORMAT
 from graphc.passes.base import Pass, PassResult, held_graphs
 from graphc.passes.pipeline import PIPELINE
 
@@ -109,10 +111,6 @@ def _profile(times: Profile | None) -> dict[str, Any] | None:
     return {**call, "resolution": times.resolution, "stamp": times.stamp, **machine}
 
 
-FORMAT = 1
-"""Version of the data."""
-
-
 @dataclass(frozen=True)
 class Look:
     """Needs: any graph. Does: hands it to ``take``. Leaves: the graph as it is."""
@@ -142,9 +140,9 @@ def view_data(
     """
     recorder, graphs = GraphCollector(), list[int]()
     frozen = freeze(graph, weights)
+    first = [recorder.add(graph), recorder.add(frozen)]
     looks = [step for own in passes for step in (own, Look(lambda g: graphs.append(recorder.add(g))))]
     stages = Stages(frozen, target=target, passes=looks)
-    first = [recorder.add(graph), recorder.add(frozen)]
     final = recorder.add(stages.optimized)
     graphs[-1:] = [final]
     runs = [run for run in stages.passes["optimized"] if run.name != Look.name]
@@ -157,6 +155,7 @@ def view_data(
         "name": graph.name,
         "target": target.cpu or target.triple,
         "classes": dict(classes or {}),
+        "open": first_open(page_nodes([recorder.records[i] for i in recorder.graphs[first[0]]])),
         "passes": steps,
         "records": recorder.records,
         "graphs": recorder.graphs,

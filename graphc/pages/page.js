@@ -1,6 +1,6 @@
 // The state of the page, which its address holds too, and what keys, clicks and the slider do to it.
 
-const ROOM = 44;  // boxes that are visible at first, if open groups alone would show more
+const TABS = ["modules", "kernels", "details", "changes"];
 const last = data.passes.length - 1;
 const state = { pass: 0, before: false, open: null, node: null, kernel: null, group: null, tab: "kernels", theme: "",
                 graph: null, beforeGraph: null, afterGraph: null, marks: new Map(), diagram: null };
@@ -21,7 +21,7 @@ function readAddress() {
   state.kernel = whole("kernel", kernels.length - 1, null);
   state.node = given.get("node") || null;
   state.group = given.get("group") || null;
-  state.tab = ["kernels", "details", "changes"].includes(given.get("tab")) ? given.get("tab") : state.node || state.group || state.kernel !== null ? "details" : "kernels";
+  state.tab = TABS.includes(given.get("tab")) ? given.get("tab") : state.node || state.group || state.kernel !== null || !last ? "details" : timed ? "modules" : "kernels";
   state.theme = given.get("theme") || "";
   const open = given.get("open");
   state.open = open === undefined ? null : open === "all" ? "all" : new Set(open.split(",").filter(Boolean));
@@ -49,7 +49,7 @@ function takeGraphs() {
 
 function draw() {
   takeGraphs();
-  if (state.open === null) state.open = firstOpen(state.graph, ROOM);
+  if (state.open === null) state.open = new Set(data.open);
   if (state.open === "all") state.open = allGroups(state.graph);
   const allMarks = changesOf(state.pass).marks;
   state.diagram = diagramOf(state.graph, state.open);
@@ -94,7 +94,7 @@ function showPass() {
 function showTabs() {
   for (const button of document.querySelectorAll(".tabs button")) button.classList.toggle("on", button.dataset.tab === state.tab);
   for (const section of document.querySelectorAll("section")) section.classList.toggle("on", section.id === state.tab);
-  ({ kernels: showKernels, details: showDetails, changes: showChanges })[state.tab]();
+  ({ modules: showModules, kernels: showKernels, details: showDetails, changes: showChanges })[state.tab]();
 }
 function show(redraw) {
   if (redraw) draw(); else mark();
@@ -152,8 +152,7 @@ function toggle(key) {
   place();
 }
 function pickGroup(key, redraw) {
-  Object.assign(state, { group: key, node: null, kernel: null, tab: redraw && state.tab === "kernels" ? "kernels" : "details" });
-  if (redraw && state.tab === "details") state.tab = "details";
+  Object.assign(state, { group: key, node: null, kernel: null, tab: redraw && (state.tab === "kernels" || state.tab === "modules") ? state.tab : "details" });
   show(redraw);
 }
 function reveal(path) {
@@ -221,7 +220,7 @@ function search(text) {
       hits.push({ group: key, text: key.replace(/\//g, "."), note: data.classes[key.replace(/\//g, ".")] || "module" });
     for (const node of state.graph.nodes) if (fits(`${node.op} %${node.key} ${node.path.join(".")} ${node.type} ${node.attached.map(w => w.op).join(" ")}`))
       hits.push({ node: node.key, text: `${node.op} %${node.key}`, note: node.path.join(".") });
-    for (const kernel of kernels) if (fits(`#${kernel.number} ${kernel.name} ${opsText(kernel)} ${homePath(kernel).join(".")} kernel`))
+    for (const kernel of kernels) if (fits(`#${kernel.number} ${kernel.name} ${opsText(kernel)} ${kernel.ops.join(" ")} ${homePath(kernel).join(".")} kernel`))
       hits.push({ kernel: kernel.number, text: `#${kernel.number} ${opsText(kernel)}`, note: `kernel ${kernel.name}` });
     for (const found of hits.filter(h => h.node)) {
       const box = state.diagram.boxOf.get(state.graph.byKey.get(found.node));
@@ -332,9 +331,10 @@ function goToAddress() {
 readAddress();
 paint();
 at("name").textContent = data.name;
-const totals = graphAt(0), ends = graphAt(last);
-at("about").textContent = `${totals.nodes.length} nodes traced, ${ends.nodes.length} optimized, ${kernels.length} kernel calls` +
-  (timed ? `, ${timeText(data.profile.seconds)} per call` : "") + ` · ${data.target} · graphc ${data.version}`;
+const count = pass => graphAt(pass).nodes.length;
+at("about").textContent = last ? `${count(0)} nodes traced, ${count(last)} optimized, ${kernels.length} kernel calls` +
+  (timed ? `, ${timeText(data.profile.seconds)} per call` : "") + ` · ${data.target} · graphc ${data.version}` : `${count(0)} nodes · graphc ${data.version}`;
+for (const part of document.querySelectorAll("nav, .tabs")) part.hidden = !last;  // a page of one graph has no passes and kernels
 at("pass").max = last;
 at("ticks").innerHTML = data.passes.map((p, i) => {
   const size = changesOf(i).marks.size, place = last ? 100 * i / last : 0;

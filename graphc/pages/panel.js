@@ -4,7 +4,19 @@ const at = id => document.getElementById(id);
 const link = (kind, key, text) => `<a data-${kind}="${escape(key)}">${escape(text)}</a>`;
 const facts = rows => `<table>${rows.filter(([, v]) => v !== "" && v !== null && v !== undefined).map(([k, v]) => `<tr><th>${escape(k)}</th><td>${v}</td></tr>`).join("")}</table>`;
 const number = value => value >= 1e9 ? `${(value / 1e9).toPrecision(3)} G` : value >= 1e6 ? `${(value / 1e6).toPrecision(3)} M` : value >= 1e3 ? `${(value / 1e3).toPrecision(3)} k` : `${value} `;
-const opsText = k => k.ops.join(", ") || k.kind;
+const rawOps = k => k.ops.join(", ") || k.kind;
+// What a kernel computes, as the user called it: "relu" for the function or the layer, not its ops.
+const opsText = k => [...new Set(k.nodes.map(key => finalRecords.get(key)).filter(Boolean).map(calledName))].join(", ") || rawOps(k);
+const calledName = record => record.function || layerNames.get(record.path.slice(0, record.path.length - (record.called || 0)).join("/")) || record.op;
+const layerNames = new Map();  // classes of the layers that have several ops and no weights, by path
+for (const node of graphAt(0).nodes) {
+  const key = node.path.slice(0, node.modules).join("/"), kind = data.classes[key.replace(/\//g, ".")];
+  if (kind) push(layerNames, key, node);
+}
+for (const [key, nodes] of layerNames) {
+  if (nodes.length > 1 && !nodes.some(n => n.attached.length)) layerNames.set(key, data.classes[key.replace(/\//g, ".")]);
+  else layerNames.delete(key);
+}
 const percent = f => `${(100 * f).toPrecision(3)}%`;
 
 function kernelRow(kernel, most) {
@@ -13,6 +25,29 @@ function kernelRow(kernel, most) {
   const share = timed ? `<span class="share">${kernel.resolved || kernel.share < 0.0005 ? "" : "~"}${shareText(kernel.share)}</span><span class="bar" style="width:${(100 * kernel.share / most).toFixed(1)}%"></span>` : "";
   return `<div class="row${state.kernel === kernel.number ? " on" : ""}" data-kernel="${kernel.number}"><span class="number">#${kernel.number}</span>` +
     `<span class="ops">${escape(opsText(kernel))}</span>${time}<span class="from">${escape(from)}</span>${share}</div>`;
+}
+
+// Modules in the order in which they run, those in open ones indented; functions and loops count for their module.
+function moduleRows() {
+  const rows = new Map();
+  for (const node of graphAt(0).nodes) for (let depth = 1; depth <= node.modules; depth++) {
+    const parts = node.path.slice(0, depth), key = parts.join("/");
+    if (depth === 1 || state.open.has(parts.slice(0, -1).join("/"))) rows.set(key, depth); else break;
+  }
+  return [...rows].filter(([key]) => kernelsInside.has(key));
+}
+function moduleRow([key, depth], most) {
+  const total = spent(kernelsInside.get(key)), name = key.replace(/\//g, "."), kind = data.classes[name];
+  const time = total ? total.text.split(" · ") : ["", `${kernelsInside.get(key).length} kernels`];
+  const bar = total ? `<span class="bar" style="width:${(100 * total.share / most).toFixed(1)}%"></span>` : "";
+  return `<div class="row module${state.group === key ? " on" : ""}" data-group="${escape(key)}" style="margin-left:${12 * (depth - 1)}px"><span class="ops">${escape(name)}${kind ? ` <i>${escape(kind)}</i>` : ""}</span>` +
+    `<span class="time">${time[0]}</span><span class="share">${time[1]}</span>${bar}</div>`;
+}
+function showModules() {
+  const rows = moduleRows(), outside = kernels.filter(k => !homePath(k).length), rest = spent(outside);
+  const most = timed ? Math.max(...rows.map(([key]) => spent(kernelsInside.get(key)).share), rest ? rest.share : 0, 1e-9) : 1;
+  const beside = outside.length ? `<p class="note">${outside.length} kernels belong to no module${rest ? `: ${rest.text}` : ""}.</p>` : "";
+  at("modules").innerHTML = `${profileNote()}<div class="rows">${rows.map(row => moduleRow(row, most)).join("")}</div>${beside}`;
 }
 
 function showKernels() {
@@ -33,7 +68,7 @@ function showDetails() {
   if (state.kernel !== null) text = kernelDetails(kernels[state.kernel]);
   else if (state.node !== null) text = nodeDetails(graph, state.node);
   else if (state.group !== null) text = groupDetails(graph, state.group);
-  at("details").innerHTML = text || '<p class="note">Click a node, a module or a kernel.</p>';
+  at("details").innerHTML = text || `<p class="note">Click a node${kernels.length ? ", a module or a kernel" : " or a module"}.</p>`;
 }
 
 function nodeDetails(graph, key) {
@@ -98,7 +133,7 @@ function kernelDetails(k) {
     ["time", timed ? `<b>${kernelTime(k)}</b>, ${k.resolved ? "" : "about "}${shareText(k.share)} of all kernels` : ""],
     ...rates,
     ["kind", escape(k.kind)],
-    ["ops", escape(opsText(k))],
+    ["ops", escape(rawOps(k))],
     ["module", k.module ? link("group", k.module.replace(/\./g, "/"), k.module) : ""],
     ["schedule", escape(k.schedule)],
     ["repeated", k.runs.length ? `${k.runs.join(" × ")} times` : ""],

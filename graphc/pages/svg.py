@@ -1,186 +1,140 @@
-"""SVG drawing of a laid-out diagram: heights of ranks, boxes, groups with labels, and lines."""
+"""SVG drawing of a laid-out diagram: boxes, groups with titles, and lines, as ``draw.js`` draws them on a page."""
 
 from __future__ import annotations
 
-from collections.abc import Container
+import re
+from functools import cache
 from html import escape
+from pathlib import Path
+from typing import Any
 
-from graphc.base.records import dataclass
-from graphc.pages.diagram import Box, BoxGroup, Diagram
-from graphc.pages.layout import Level, arrange
+from graphc.pages.diagram import Box, BoxGroup, Diagram, PageNode
+from graphc.pages.layout import HEADER, Level, arrange, item_height
 
-GAP = 30.0
-"""Distance between ranks."""
-HEADER = 34.0
-"""Distance between the upper border of a group and its first rank."""
-FOOTER = 12.0
-STRAIGHT = 8.0
+STYLE = "drawing.css"
+STRAIGHT = 7.0
 """Length of the vertical end of a line, so that its arrow points down."""
-CLOSED = 26.0
-"""Height of a closed group."""
-ONE_LINE, TWO_LINES = 22.0, 36.0
-
-COLOURS = {
-    "input": ("#d9ead3", "#38761d"),
-    "output": ("#d9ead3", "#38761d"),
-    "param": ("#fff2cc", "#b08900"),
-    "state": ("#fce5cd", "#b45f06"),
-    "weight": ("#fff2cc", "#b08900"),
-    "constant": ("#eeeeee", "#777777"),
-    "product": ("#cfe2f3", "#1c5a8a"),
-    "reduce": ("#d9d2e9", "#5b4a8a"),
-    "view": ("#f7f7f7", "#999999"),
-    "op": ("#ffffff", "#555555"),
-    "module": ("#e8eef7", "#45618a"),
-}
-"""Fill and border colour by kind of box."""
-
-STYLE = (
-    "text{font:11px ui-monospace,Menlo,Consolas,monospace;fill:#222}"
-    ".d{font-size:10px;fill:#666}.l{font-weight:bold;fill:#45618a}"
-    ".b{stroke-width:1}.g{fill:#45618a;fill-opacity:.05;stroke:#45618a;stroke-opacity:.55}"
-    ".s{fill:none;stroke:#777;stroke-width:1.1}"
-)
 
 
-@dataclass
-class Heights:
-    """Vertical layout of a group, from its upper border."""
-
-    tops: list[float]
-    """Upper border of each rank."""
-    ranks: list[float]
-    """Height of each rank."""
-    total: float
-
-
-def box_height(box: Box) -> float:
-    """Return the height of a box."""
-    return TWO_LINES if box.detail else ONE_LINE
-
-
-def heights_of(diagram: Diagram, levels: dict[BoxGroup, Level], closed: Container[BoxGroup]) -> dict[BoxGroup, Heights]:
-    """Return the heights of every group, including groups inside closed ones."""
-    heights: dict[BoxGroup, Heights] = {}
-    for group in reversed(diagram.groups()):
-        level = levels[group]
-        last = len(level.ranks) - 1
-        tops, ranks, y = [], [], 0.0
-        for number, rank in enumerate(level.ranks):
-            items = [level.elements[e].item for e in rank]
-            height = max((item_height(i, diagram, heights, closed) for i in items if i is not None), default=0.0)
-            tops.append(y)
-            ranks.append(height)
-            y += height
-            if number < last:
-                y += GAP if number else HEADER if group.parent else FOOTER
-        heights[group] = Heights(tops, ranks, y if level.exits else y + FOOTER)
-    return heights
-
-
-def item_height(
-    item: int | BoxGroup, diagram: Diagram, heights: dict[BoxGroup, Heights], closed: Container[BoxGroup]
-) -> float:
-    """Return the height of a box or group as shown."""
-    if isinstance(item, BoxGroup):
-        return CLOSED if item in closed else heights[item].total
-    return box_height(diagram.boxes[item])
-
-
-def draw(diagram: Diagram, closed: Container[BoxGroup] = ()) -> str:
-    """Return the SVG of a diagram; groups in ``closed`` are drawn as one box each, with their inside hidden."""
+def draw(diagram: Diagram) -> str:
+    """Return the SVG of a diagram: it runs no script, loads nothing, and follows the reader's light or dark scheme."""
     levels = arrange(diagram)
-    heights = heights_of(diagram, levels, closed)
-    width, height = levels[diagram.root].width, heights[diagram.root].total
-    names = {group: f"g{i}" for i, group in enumerate(diagram.groups())}
-    body = _Drawing(diagram, levels, heights, closed, names).group(diagram.root)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
-        f'height="{height:.0f}"><style>{STYLE}</style><defs><marker id="a" viewBox="0 0 8 8" refX="7" refY="4" '
-        'markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z" fill="#777"/></marker></defs>'
-        f"{body}</svg>"
+    root = levels[diagram.root]
+    width, height = root.width, root.height
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="graphc" viewBox="0 0 {width:.0f} {height:.0f}" '
+        f'width="{width:.0f}" height="{height:.0f}" '
+        f'style="display:block;margin:auto;max-width:100%;height:auto"><style>{_style()}</style>'
+        '<defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+        '<path d="M0 0.5L8 4L0 7.5z"/></marker></defs>'
+        f'<rect class="page" width="{width:.0f}" height="{height:.0f}" rx="8"/>'
+    ]
+    _Drawing(diagram, levels, parts).group(diagram.root, 0.0, 0.0)
+    return "".join(parts) + "</svg>"
+
+
+@cache
+def _style() -> str:
+    """Return the style of drawings for light and dark pages. Colours replace variables, which not all viewers know."""
+    text = Path(__file__).with_name(STYLE).read_text(encoding="utf-8")
+    rules = "".join(re.findall(r"^[.]graphc .*$", text, re.MULTILINE))
+    light, dark = (
+        re.sub(r"var\(--([\w-]+)\)", lambda variable, colours=colours: colours[variable[1]], rules)
+        for colours in (dict(re.findall(r"--([\w-]+): (#\w+)", palette)) for palette in text.split("data-theme"))
     )
+    return f"{light}@media (prefers-color-scheme: dark) {{{dark}}}".replace('"', "'")
 
 
 class _Drawing:
     """Data for drawing a diagram."""
 
-    def __init__(
-        self,
-        diagram: Diagram,
-        levels: dict[BoxGroup, Level],
-        heights: dict[BoxGroup, Heights],
-        closed: Container[BoxGroup],
-        names: dict[BoxGroup, str],
-    ):
+    def __init__(self, diagram: Diagram, levels: dict[BoxGroup, Level], parts: list[str]):
         self.diagram = diagram
         self.levels = levels
-        self.heights = heights
-        self.closed = closed
-        self.names = names
+        self.parts = parts
 
-    def group(self, group: BoxGroup) -> str:
+    def group(self, group: BoxGroup, left: float, top: float) -> None:
         """Draw the inside of a group: lines first, items over them."""
-        level, name = self.levels[group], self.names[group]
-        elements = []
-        for number, segment in enumerate(level.segments):
-            arrow = ' marker-end="url(#a)"' if isinstance(level.elements[segment.end].item, int) else ""
-            elements.append(f'<path id="{name}s{number}" class="s"{arrow} d="{self.path(group, number)}"/>')
-        for number, element in enumerate(level.elements):
+        level = self.levels[group]
+        for number in range(len(level.segments)):
+            self.parts.append(self.line(group, number, left, top))
+        for element in level.elements:
             if element.item is None:
                 continue
-            x, y = element.x - element.width / 2, self.top(group, number)
-            inner = self._item(element.item, element.width)
-            elements.append(f'<g id="{name}e{number}" transform="translate({x:.1f} {y:.1f})">{inner}</g>')
-        return "".join(elements)
+            y = top + self.top(level, element)
+            if isinstance(element.item, BoxGroup):
+                self.open_group(element.item, left + element.x - element.width / 2, y)
+            else:
+                self.parts.append(_box(self.diagram.boxes[element.item], left + element.x, y))
 
-    def _item(self, item: int | BoxGroup, width: float) -> str:
-        if not isinstance(item, BoxGroup):
-            return draw_box(self.diagram.boxes[item], width)
-        shut = item in self.closed
-        name = self.names[item]
-        height = CLOSED if shut else self.heights[item].total
-        tip = f"{'.'.join(item.path)}: {self.diagram.count(item)} nodes"
-        return (
-            f'<rect id="{name}r" class="g" rx="7" width="{width:.1f}" height="{height:.1f}"/>'
-            f'<g id="{name}h" class="h"><title>{escape(tip)}</title>'
-            f'<rect width="{width:.1f}" height="22" fill="transparent"/>'
-            f'<text class="l" x="8" y="16">{escape(item.title)}</text></g>'
-            f'<g id="{name}"{" display=" + chr(34) + "none" + chr(34) if shut else ""}>{self.group(item)}</g>'
+    def open_group(self, group: BoxGroup, x: float, y: float) -> None:
+        """Draw a group with its title."""
+        level = self.levels[group]
+        self.parts.append(
+            f'<g class="open depth-{group.depth % 2}" transform="translate({x:.1f} {y:.1f})">'
+            f'<rect class="frame" rx="9" width="{level.width:.1f}" height="{level.height:.1f}"/></g>'
+        )
+        self.group(group, x, y)
+        tip = f"{group.key.replace('/', '.')}: {len(group.nodes)} nodes"
+        self.parts.append(
+            f'<g class="header" transform="translate({x:.1f} {y:.1f})"><title>{escape(tip)}</title><rect class="bar" '
+            f'rx="8" x="1" y="1" width="{level.width - 2:.1f}" height="24"/>'
+            f'<text class="name" x="12" y="17">{escape(group.title)}</text></g>'
         )
 
-    def top(self, group: BoxGroup, number: int) -> float:
+    def top(self, level: Level, element: Any) -> float:
         """Return the upper border of an element; items are centered in their rank."""
-        element, heights = self.levels[group].elements[number], self.heights[group]
         if element.item is None:
-            return heights.tops[element.rank]
-        height = item_height(element.item, self.diagram, self.heights, self.closed)
-        return heights.tops[element.rank] + (heights.ranks[element.rank] - height) / 2
+            return level.tops[element.rank]
+        free = level.heights[element.rank] - item_height(element.item, self.diagram, self.levels)
+        return level.tops[element.rank] + free / 2
 
-    def path(self, group: BoxGroup, number: int) -> str:
-        """Return the path of a line: straight out of its rank, curved between the ranks, straight to its end."""
-        level, heights = self.levels[group], self.heights[group]
+    def line(self, group: BoxGroup, number: int, left: float, top: float) -> str:
+        """Draw a line: straight out of its rank, curved between the ranks, straight to its end.
+
+        It begins below the label of a box, and inside of a group below the title.
+        """
+        level = self.levels[group]
         segment = level.segments[number]
         start, end = level.elements[segment.start], level.elements[segment.end]
-        x1, x2 = start.x + segment.out, end.x + segment.into
-        y1 = self.top(group, segment.start)
+        x1, x2 = left + start.x + segment.out, left + end.x + segment.into
+        low = top + level.tops[start.rank] + level.heights[start.rank]
+        y1 = top + self.top(level, start)
         if start.item is not None:
-            y1 += item_height(start.item, self.diagram, self.heights, self.closed)
-        low, high = heights.tops[start.rank] + heights.ranks[start.rank], heights.tops[end.rank] - STRAIGHT
+            y1 += item_height(start.item, self.diagram, self.levels)
+        elif not start.rank and group.parent:
+            y1 = low = low + HEADER - 4
+        high = top + level.tops[end.rank] - STRAIGHT
         middle = (low + high) / 2
+        arrow = ' marker-end="url(#arrow)"' if isinstance(end.item, int) else ""
         return (
-            f"M{x1:.1f} {y1:.1f}L{x1:.1f} {low:.1f}C{x1:.1f} {middle:.1f} {x2:.1f} {middle:.1f} {x2:.1f} {high:.1f}"
-            f"L{x2:.1f} {self.top(group, segment.end):.1f}"
+            f'<path class="line"{arrow} d="M{x1:.1f} {y1:.1f}L{x1:.1f} {low:.1f}C{x1:.1f} {middle:.1f} {x2:.1f} '
+            f'{middle:.1f} {x2:.1f} {high:.1f}L{x2:.1f} {top + self.top(level, end):.1f}"/>'
         )
 
 
-def draw_box(box: Box, width: float) -> str:
-    """Draw a box with its texts; the upper left corner is the origin."""
-    fill, border = COLOURS[box.kind]
-    tip = f"<title>{escape(box.tip)}</title>" if box.tip else ""
-    detail = f'<text class="d" text-anchor="middle" x="{width / 2:.1f}" y="29">{escape(box.detail)}</text>'
-    return (
-        f'{tip}<rect class="b" rx="4" width="{width:.1f}" height="{box_height(box):.0f}" fill="{fill}" '
-        f'stroke="{border}"/><text text-anchor="middle" x="{width / 2:.1f}" y="15">{escape(box.title)}</text>'
-        f"{detail if box.detail else ''}"
+def _box(box: Box, x: float, y: float) -> str:
+    """Draw a box around the middle ``x`` below ``y``, and its label below it."""
+    width, height = box.width, box.height
+    stripe = f'<rect class="stripe" rx="2" width="4" height="{height:.0f}"/>' if isinstance(box.item, PageNode) else ""
+    lines = "".join(
+        f'<text class="sub" x="{width / 2:.1f}" y="{33 + 15 * i}">{escape(line)}</text>'
+        for i, line in enumerate(box.lines)
     )
+    label = f'<text class="label" x="{x:.1f}" y="{y + height + 14:.1f}">{escape(box.label)}</text>' if box.label else ""
+    return (
+        f'<g class="box kind-{box.kind}" transform="translate({x - width / 2:.1f} {y:.1f})">'
+        f"<title>{escape(_tip(box))}</title>"
+        f'<rect class="body" rx="6" width="{width:.1f}" height="{height:.0f}"/>{stripe}'
+        f'<text class="title" x="{width / 2:.1f}" y="19">{escape(box.title)}</text>{lines}</g>{label}'
+    )
+
+
+def _tip(box: Box) -> str:
+    """Return the tooltip of a box: values, attributes and source line of a node, the size of a group."""
+    if isinstance(box.item, BoxGroup):
+        return f"{box.item.key.replace('/', '.')}: {len(box.item.nodes)} nodes"
+    record = box.item.record
+    lines = [f"%{name}: {type_text}" for name, type_text in record["results"]]
+    lines += [f"{name} = {value}" for name, value in record.get("attrs", ())]
+    return "\n".join([record["op"], *lines, *([record["line"]] if record.get("line") else [])])

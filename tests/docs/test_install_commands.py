@@ -42,4 +42,4 @@ def test_groups_are_for_developers_and_extras_for_users():
 
 def test_the_group_of_developers_has_the_extras_that_tests_need():
     (own,) = (text for text in GROUPS["dev"] if isinstance(text, str) and text.startswith(DISTRIBUTION))
-    assert own == f"{DISTRIBUTION}[interop,images,onnx,monitor,mpi]"
+    assert own == f"{DISTRIBUTION}[interop,images,pictures,onnx,monitor,mpi]"

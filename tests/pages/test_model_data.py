@@ -17,7 +17,7 @@ from graphc.compiler.profile import profile
 from graphc.compiler.stages import Stages
 from graphc.models.model_trace import snapshot
 from graphc.nn import functional as F
-from graphc.pages.from_graph import class_names
+from graphc.pages.graph_data import class_names
 from graphc.pages.model_data import kernels_data, view_data
 from graphc.passes.base import PassResult
 from graphc.passes.pipeline import PIPELINE, arrange

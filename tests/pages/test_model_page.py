@@ -16,7 +16,7 @@ import graphc as gc
 from graphc import nn
 from graphc.codegen.machine.target import host_target
 from graphc.models.model_trace import snapshot
-from graphc.pages.from_graph import class_names
+from graphc.pages.graph_data import class_names
 from graphc.pages.model_data import view_data
 from graphc.pages.model_page import page
 

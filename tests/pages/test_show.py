@@ -1,4 +1,4 @@
-"""``picture``: files and texts of both kinds, large graphs, notebooks, and wrong arguments."""
+"""``picture``: files and texts of all kinds, large graphs, notebooks, and wrong arguments."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ import graphc as gc
 from graphc import nn
 from graphc.errors import ArgumentError
 from graphc.pages import notebook, picture
-from graphc.pages.show import autograd_diagram
-from graphc.tensors import repeated
+
+
+def layers(count: int) -> nn.Module:
+    return nn.Sequential(*[nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8), nn.ReLU()) for _ in range(count)]).eval()
 
 
 def test_files(tmp_path: Path):
@@ -27,12 +29,22 @@ def test_files(tmp_path: Path):
     assert sorted(os.listdir(tmp_path)) == ["a.html", "a.svg"]
 
 
-def test_autograd_graphs():
-    model = nn.Linear(2, 3)
+def test_layers_are_one_box_unless_asked_for_detail():
+    model = layers(2)
+    graph = gc.trace(model, gc.zeros(2, 8))
+    plain, deep = picture(graph, module=model), picture(graph, module=model, detail=True)
+    assert ">0.1: BatchNorm1d<" in plain and ">rsqrt<" not in plain and ">matmul<" not in plain
+    assert deep.count(">rsqrt<") == 2 and deep.count(">matmul<") == 2 and ">0.1: BatchNorm1d<" in deep
+    assert picture(graph, module=model, depth=1).count('class="box kind-module"') == 2
+
+
+def test_autograd_graphs(tmp_path: Path):
+    model = nn.Sequential(nn.Linear(2, 3), nn.Tanh())
     y = model(gc.ones(1, 2))
-    text = picture(y.sum(), module=model)
-    assert ">weight<" in text
-    assert picture([y, y.exp()]).count(">result") == 2
+    text = picture(y.sum(), tmp_path / "a.html", module=model)
+    assert text.startswith("<!doctype html>") and '"op":"0.weight"' in text
+    assert ">0: Linear<" in picture(y.sum(), module=model) and ">weight  3×2<" in picture(y.sum(), module=model)
+    assert picture([y, y.exp()]).count('y="19">result') == 2
 
 
 @pytest.mark.parametrize("target", [3, gc.zeros(1), [], [3]])
@@ -44,7 +56,7 @@ def test_what_has_no_picture(target):
 def test_wrong_arguments(tmp_path: Path):
     graph = gc.trace(nn.Linear(2, 3), gc.zeros(1, 2))
     with pytest.raises(ArgumentError, match="no picture of kind"):
-        picture(graph, tmp_path / "a.png")
+        picture(graph, tmp_path / "a.pdf")
     for depth in (0, "deep"):
         with pytest.raises(ArgumentError, match="depth is a whole number"):
             picture(graph, depth=depth)  # type: ignore[arg-type]  # pyright: ignore
@@ -68,18 +80,18 @@ def test_graphs_of_compiled_functions_and_steps():
 
 
 def test_hundreds_of_nodes():
-    layers = [nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8), nn.ReLU()) for _ in range(25)]
-    graph = gc.trace(nn.Sequential(*layers).eval(), gc.zeros(2, 8))
+    graph = gc.trace(layers(25), gc.zeros(2, 8))
     assert len(graph) > 300
-    tree = ElementTree.fromstring(picture(graph))
-    assert float(tree.get("width")) < 800
+    few, all_nodes = picture(graph), picture(graph, detail=True)
+    assert few.count('class="box') < 40 < 200 < all_nodes.count('class="box')
+    assert float(ElementTree.fromstring(all_nodes).get("width")) < 800
 
 
-def test_notebooks_show_pictures():
+def test_notebooks_show_pictures_without_scripts():
     graph = gc.trace(nn.Linear(2, 3), gc.zeros(1, 2))
     text = graph._repr_html_()
     assert text == notebook(graph)
-    assert "<svg" in text
+    assert text.count("<svg") == 2 and "<script" not in text
     assert "graph @Linear" in text
 
 
@@ -91,60 +103,3 @@ def test_the_same_picture_in_every_process():
         done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, check=True)
         texts.add(done.stdout)
     assert len(texts) == 1
-
-
-@pytest.fixture(autouse=True)
-def operations_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Functions that earlier tests have called often are programs with one operation for all that they compute."""
-    monkeypatch.setattr(repeated, "is_watched", lambda: True)
-
-
-def test_operations_and_leaves():
-    x = gc.tensor([1.0, 2.0], requires_grad=True)
-    y = (x * x).exp().sum()
-    diagram = autograd_diagram([y])
-    assert [b.title for b in diagram.boxes] == ["leaf", "Mul", "Exp", "Sum", "result"]
-    assert diagram.boxes[0].detail == "f32[2]"
-    assert diagram.boxes[3].kind == "reduce"
-    assert diagram.lines == [(0, 1), (1, 2), (2, 3), (3, 4)]
-
-
-def test_parameters_are_named_and_group_operations():
-    model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 2)))
-    diagram = autograd_diagram([model(gc.ones(5, 3)).sum()], model)
-    homes = {b.title: diagram.homes[i].path for i, b in enumerate(diagram.boxes)}
-    assert homes["0.weight"] == ("0",)
-    assert homes["2.2.bias"] == ("2", "2")
-    assert homes["Tanh"] == ("2",)
-    assert homes["Where"] == ()
-    matmuls = [diagram.homes[i].path for i, b in enumerate(diagram.boxes) if b.title == "Matmul"]
-    assert matmuls == [("0",), ("2", "0"), ("2", "2")]
-
-
-def test_an_operation_without_gradient_of_its_input_is_not_taken_for_a_parameter():
-    model = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Conv2d(2, 2, 3))
-    diagram = autograd_diagram([model(gc.ones(1, 1, 8, 8)).sum()], model)
-    assert [diagram.homes[i].path for i, b in enumerate(diagram.boxes) if b.title == "Where"] == [()]
-
-
-def test_several_results_and_custom_functions():
-    class Double(gc.autograd.Function):
-        @staticmethod
-        def forward(ctx, a):
-            return a * 2
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * 2
-
-    x = gc.tensor([1.0], requires_grad=True)
-    y = Double.apply(x)
-    diagram = autograd_diagram([y, y.exp(), gc.zeros(1)])
-    titles = [b.title for b in diagram.boxes]
-    assert "DoubleBackward" in titles
-    assert titles[-2:] == ["result 0", "result 1"]
-
-
-def test_tensors_without_a_graph():
-    with pytest.raises(ArgumentError, match="no autograd graph"):
-        autograd_diagram([gc.zeros(1)])

@@ -19,7 +19,7 @@ from graphc.compiler.ready import running_target
 from graphc.compiler.stages import Stages
 from graphc.files.container import replacing
 from graphc.ir.graph.graph import Graph
-from graphc.pages.from_graph import class_names
+from graphc.pages.graph_data import class_names
 from graphc.pages.model_data import view_data
 from graphc.pages.model_page import page
 

@@ -1,4 +1,4 @@
-"""``graphc viz``: draw the graph of a model as an SVG or an HTML page."""
+"""``graphc viz``: draw the graph of a model as an SVG, a PNG or an HTML page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from graphc.ir.graph.parse import parse_graph
 from graphc.models.model_graph import read_graph
 from graphc.models.model_trace import snapshot
 from graphc.nn.module import Module
-from graphc.pages.show import picture
+from graphc.pages.show import SUFFIXES, picture
 
 EXAMPLES = (
     "graphc viz net.gcm -o net.svg",
@@ -30,9 +30,15 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "--output",
         required=True,
         metavar="FILE",
-        help="picture to write: net.svg, or net.html with groups that open and close",
+        help="picture to write: net.svg, net.png, or net.html with groups that open and close",
     )
-    parser.add_argument("--depth", type=int, metavar="N", help="draw each module at nesting depth N as one box")
+    parser.add_argument(
+        "--depth",
+        type=int,
+        metavar="N",
+        help="draw each module at nesting depth N as one box (default: each layer is one box, with few boxes in all)",
+    )
+    parser.add_argument("--detail", action="store_true", help="draw every op, not each layer as one box")
     parser.add_argument(
         "--autograd",
         action="store_true",
@@ -43,14 +49,14 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     output = Path(options.output)
-    if output.suffix not in (".svg", ".html"):
-        raise console.UsageError(f"{str(output)!r} is not a picture file", remedy="write to a .svg or .html file")
+    if output.suffix not in SUFFIXES:
+        raise console.UsageError(f"{str(output)!r} is not a picture file", remedy="write to a .svg, .png or .html file")
     if options.depth is not None and options.depth < 1:
         raise console.UsageError(f"--depth {options.depth} is below 1")
     if not output.resolve().parent.is_dir():
         raise console.UsageError(f"there is no folder {str(output.parent)!r} to write {output.name!r} to")
     subject, module = _subject(options)
-    picture(subject, output, module=module, depth=options.depth)
+    picture(subject, output, module=module, depth=options.depth, detail=options.detail)
     count = f"{len(subject)} nodes, " if isinstance(subject, Graph) else ""
     console.emit(f"{output}: {count}{console.bytes_text(output.stat().st_size)}")
     return console.OK

@@ -17,7 +17,10 @@ def test_targets_and_files(models: Path, net: Path, tmp_path: Path, graphc: Grap
         done = graphc("viz", *target, "-o", tmp_path / "a.svg")
         assert done.code == 0
         assert "nodes, " in done.out
-        assert ">matmul<" in (tmp_path / "a.svg").read_text()
+        assert ">weight  " in (tmp_path / "a.svg").read_text()
+        assert ">matmul<" not in (tmp_path / "a.svg").read_text()
+        assert graphc("viz", *target, "--detail", "-o", tmp_path / "b.svg").code == 0
+        assert ">matmul<" in (tmp_path / "b.svg").read_text()
 
 
 def test_pages_depth_and_autograd(models: Path, tmp_path: Path, graphc: Graphc):
@@ -26,15 +29,15 @@ def test_pages_depth_and_autograd(models: Path, tmp_path: Path, graphc: Graphc):
     assert "<script>" in (tmp_path / "a.html").read_text()
     assert graphc("viz", *target, "--depth", 1, "-o", tmp_path / "b.svg").code == 0
     assert ">matmul<" not in (tmp_path / "b.svg").read_text()
-    assert graphc("viz", *target, "--autograd", "-o", tmp_path / "c.svg").code == 0
+    assert graphc("viz", *target, "--autograd", "--detail", "-o", tmp_path / "c.svg").code == 0
     assert ">Matmul<" in (tmp_path / "c.svg").read_text()
-    assert ">fc.weight<" in (tmp_path / "c.svg").read_text()
+    assert ">weight  " in (tmp_path / "c.svg").read_text()
 
 
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
-        (["net.gcm", "-o", "a.png"], console.USAGE),
+        (["net.gcm", "-o", "a.pdf"], console.USAGE),
         (["net.gcm", "-o", "none/a.svg"], console.USAGE),
         (["net.gcm", "-o", "a.svg", "--depth", "0"], console.USAGE),
         (["net.gcm", "-o", "a.svg", "--autograd"], console.USAGE),

@@ -140,6 +140,13 @@ def note_origin(error: GraphcError) -> None:
         error.origin = raised_at(error, module).describe() or None
 
 
+def class_names(module: Any) -> dict[str, str]:
+    """Return the classes of a module's submodules by path; empty for what is no module."""
+    if not callable(getattr(module, "named_modules", None)):
+        return {}
+    return {path: child._get_name() for path, child in module.named_modules() if path}
+
+
 @contextmanager
 def outside(scope: Scope | None = None) -> Iterator[None]:
     """Hide the running modules while the block runs, or replace their scope, e.g. for a trace that starts inside a

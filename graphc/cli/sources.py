@@ -7,7 +7,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -29,7 +28,6 @@ from graphc.ir.kernel.parse import parse_program
 from graphc.ir.kernel.statements import Program
 from graphc.models.model_graph import read_graph
 from graphc.models.model_trace import snapshot
-from graphc.nn.module import Module
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import PIPELINE, Arranged, optimize
 
@@ -50,8 +48,6 @@ class Source:
     """Passes still to run on the graph; the user's first passes have already run."""
     free: frozenset[str] = frozenset()
     """Paths of weights that some entry writes, so that loading the model file does not make them constants."""
-    module: Any = None
-    """The traced Module, or None if the target is a function or a file."""
     plan: FusionPlan | None = None
     """The graph's fusion plan, if the file has one."""
 
@@ -98,7 +94,7 @@ def open_source(options: argparse.Namespace, machine: Target | None = None, call
                 lambda: snapshot(model, examples, dims=dims, calls_python=calls_python, by_hints=True),
                 f"tracing {options.source}",
             )
-        source = Source(traced.graph, None, traced.state(), module=model if isinstance(model, Module) else None)
+        source = Source(traced.graph, None, traced.state())
     source = replace(source, seconds=time.perf_counter() - start)
     passes = getattr(options, "passes", [])
     return _extended(source, targets.resolve_passes(passes, options.source), machine) if passes else source

@@ -233,9 +233,16 @@ def _encode_size(size: Any) -> str:
 
 _OF_DIMS: Mapping[str, Any] = {"dims": [], "assumptions": [], "chosen": 0}
 """Fields that only records with named dimensions have in JSON, with their values in other records."""
-_OPTIONAL: Mapping[str, Any] = {"equals": None, "strict_order": False, "texts": "", "segments": [], "paths": []}
+_OPTIONAL: Mapping[str, Any] = {
+    "equals": None,
+    "strict_order": False,
+    "texts": "",
+    "segments": [],
+    "paths": [],
+    "classes": {},
+}
 """Fields that only these records have in JSON, with their values in other records: integer inputs, code in strict
-order, entries with texts, entries of several programs, and entries with others for other sizes."""
+order, entries with texts, entries of several programs, entries with others for other sizes, and entries of modules."""
 
 
 def _without_dims(value: Any) -> Any:

@@ -185,6 +185,8 @@ class EntrySpec:
     paths: tuple[str, ...] = ()
     """Names of entries that calls use where their sizes break an assumption of this one: ``forward.0`` and so on. They
     have the same inputs."""
+    classes: dict[str, str] = field(default_factory=dict)
+    """Classes of the modules that made nodes of the graph, by path."""
 
     def __post_init__(self) -> None:
         head, *suffix = self.name.split(".")
@@ -197,6 +199,7 @@ class EntrySpec:
         check_dims(self.dims, [*sizes, *(n for x in assumptions for n in (x.a, x.b))])
         require(len(self.ops) + len(self.uses) <= MAX_ENTRIES, f"{self.name}: too many ops, params or states")
         require(len(self.natives) + len(self.golden) <= MAX_PARTS, f"{self.name}: too many codes or samples")
+        require(len(self.classes) <= MAX_ENTRIES, f"{self.name}: too many classes of modules")
         require(len(set(self.uses)) == len(self.uses), f"{self.name} takes a param or state twice")
         require(set(self.writes) <= set(self.uses), f"{self.name} writes params or states that it does not take")
         check_structure(self.structure, len(self.outputs))

@@ -49,7 +49,7 @@ def read_graph(stored: Artifact, name: str | None = None) -> Graph:
         if bounds(value.type.nbytes)[0] > MAX_BYTES:
             raise ArtifactError(f"%{value.name} takes {value.type.nbytes} bytes, at most {MAX_BYTES} are allowed")
     _compare(stored, spec, graph)
-    graph.assumptions = assumptions
+    graph.assumptions, graph.classes = assumptions, spec.classes
     return graph
 
 

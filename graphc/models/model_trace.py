@@ -103,7 +103,18 @@ def entry_spec(
         derivative=derivative,
         dims=tuple(graph.dims.values()),
         assumptions=assumption_specs(graph.assumptions),
+        classes=_classes(graph),
     )
+
+
+def _classes(graph: Graph) -> dict[str, str]:
+    """Return the classes of the modules that made nodes, and of those around them."""
+    paths: set[str] = set()
+    for path in {node.location.module for node in graph.nodes()}:
+        while path and path not in paths:
+            paths.add(path)
+            path = path.rpartition(".")[0]
+    return {path: graph.classes[path] for path in sorted(paths) if path in graph.classes}
 
 
 def assumption_specs(assumptions: Sequence[Assumption]) -> tuple[AssumptionSpec, ...]:

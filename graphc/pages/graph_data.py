@@ -39,13 +39,6 @@ def kind_of(op: OpDef) -> str:
     return next((kind for trait, kind in _KINDS if op.has_any(trait)), "op")
 
 
-def class_names(module: Any) -> dict[str, str]:
-    """Return the classes of a module's submodules by path; empty for None."""
-    if module is None:
-        return {}
-    return {path: type(child).__name__ for path, child in module.named_modules() if path}
-
-
 class GraphCollector:
     """Collector of graphs, with shared records of equal nodes.
 

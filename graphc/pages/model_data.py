@@ -135,7 +135,8 @@ def view_data(
     """Return the JSON-compatible data of a page; without ``measure`` it is deterministic.
 
     ``weights`` are the arrays of params and states by path; arrays without writes in the graph become constants of the
-    code. ``classes`` are the classes of modules by path. ``measure`` returns the kernel times of a compiled program.
+    code. ``classes`` are the classes of modules by path, by default those of the graph. ``measure`` returns the kernel
+    times of a compiled program.
     Raises the errors of compilation.
     """
     recorder, graphs = GraphCollector(), list[int]()
@@ -154,7 +155,7 @@ def view_data(
         "version": VERSION,
         "name": graph.name,
         "target": target.cpu or target.triple,
-        "classes": dict(classes or {}),
+        "classes": dict(graph.classes if classes is None else classes),
         "open": first_open(page_nodes([recorder.records[i] for i in recorder.graphs[first[0]]])),
         "passes": steps,
         "records": recorder.records,

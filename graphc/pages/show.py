@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from graphc.base.errors import ArgumentError
+from graphc.base.module_path import class_names
 from graphc.files.container import replacing
 from graphc.ir.graph.graph import Graph
 from graphc.pages.autograd_data import autograd_records
 from graphc.pages.diagram import build, first_open, page_nodes
-from graphc.pages.graph_data import GraphCollector, Record, class_names
+from graphc.pages.graph_data import GraphCollector, Record
 from graphc.pages.model_page import graph_page_data, page
 from graphc.pages.png import png_of
 from graphc.pages.svg import draw
@@ -38,7 +39,8 @@ def picture(
         target: a Graph, a tensor, or a tuple or list of tensors.
         path: an ``.svg`` file, which needs no script and follows the reader's light or dark scheme; a ``.png`` file
             (extra ``pictures``); or an ``.html`` page with groups that open and close, which needs no network.
-        module: the Module of the picture, for the classes of modules and the names of parameters.
+        module: the Module of the picture, for the names of parameters in an autograd graph. The graph of a trace knows
+            the classes of its modules.
         depth: draw modules at this nesting depth, at least 1, as one box each, and open all around them.
         detail: open all groups, so that every op has a box.
 
@@ -66,7 +68,8 @@ def picture(
     if module is not None and not callable(getattr(module, "named_modules", None)):
         raise ArgumentError(f"module must be the Module of the picture, got {type(module).__name__}")
     records, lines = _records(target, module)
-    nodes, classes = page_nodes(records), class_names(module)
+    classes = {**(target.classes if isinstance(target, Graph) else {}), **class_names(module)}
+    nodes = page_nodes(records)
     opened = first_open(nodes, depth, detail)
     if suffix == ".html":
         name = target.name if isinstance(target, Graph) else "autograd graph"

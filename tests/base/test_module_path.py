@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from graphc import nn
 from graphc.base import module_path
 
 
@@ -128,3 +129,9 @@ def test_threads_do_not_see_each_other():
     thread.join()
     module_path.leave()
     assert seen == [None]
+
+
+def test_classes_of_submodules():
+    model = nn.Sequential(nn.Linear(2, 3), nn.Sequential(nn.ReLU()))
+    assert module_path.class_names(model) == {"0": "Linear", "1": "Sequential", "1.0": "ReLU"}
+    assert module_path.class_names(None) == module_path.class_names(len) == {}

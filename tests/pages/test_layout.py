@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphc.base.module_path import class_names
 from graphc.pages.diagram import BoxGroup, Diagram, build, first_open, page_nodes
-from graphc.pages.graph_data import GraphCollector, class_names
+from graphc.pages.graph_data import GraphCollector
 from graphc.pages.layout import GAP, Level, arrange, item_height
 from graphc.pages.model_page import graph_page_data
 from graphc.pages.text_size import text_width

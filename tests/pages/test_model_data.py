@@ -11,13 +11,13 @@ import pytest
 
 import graphc as gc
 from graphc import nn
+from graphc.base.module_path import class_names
 from graphc.codegen.machine.target import host_target
 from graphc.compiler.freeze import freeze
 from graphc.compiler.profile import profile
 from graphc.compiler.stages import Stages
 from graphc.models.model_trace import snapshot
 from graphc.nn import functional as F
-from graphc.pages.graph_data import class_names
 from graphc.pages.model_data import kernels_data, view_data
 from graphc.passes.base import PassResult
 from graphc.passes.pipeline import PIPELINE, arrange

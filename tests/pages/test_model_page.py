@@ -10,13 +10,16 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import graphc as gc
 from graphc import nn
+from graphc.base.module_path import class_names
 from graphc.codegen.machine.target import host_target
+from graphc.compiler.profile import profile
 from graphc.models.model_trace import snapshot
-from graphc.pages.graph_data import class_names
+from graphc.nn import functional as F
 from graphc.pages.model_data import view_data
 from graphc.pages.model_page import page
 
@@ -39,7 +42,8 @@ addEventListener("load", () => setTimeout(() => {
   const marked = ["added", "removed", "changed", "inside"].flatMap(name => seen(`#world .${name}`)).length;
   document.title = "found " + JSON.stringify({
     errors, overlaps, marked, boxes: seen("#world .box .title"), open: seen("#world .header .name"),
-    tab: seen("section.on").join(""), pass: seen("#pass-name").join(""), picked: seen("#world .picked .title"),
+    tab: seen("section.on").join(""), rows: seen("section.on .ops"),
+    pass: seen("#pass-name").join(""), picked: seen("#world .picked .title"),
     theme: document.documentElement.dataset.theme,
   });
 }, 50));
@@ -104,13 +108,13 @@ def test_equal_data_make_equal_pages(data: dict[str, Any]):
     assert page(data) == page(json.loads(json.dumps(data)))
 
 
-def opened(data: dict[str, Any], folder: Path, address: str = "") -> dict[str, Any]:
+def opened(data: dict[str, Any], folder: Path, address: str = "", width: int = 1400) -> dict[str, Any]:
     """Return the contents that a browser shows for the page at an address."""
     path = folder / "net.html"
     path.write_text(page(data).replace("<body>", f"<body>{WATCH}", 1))
     assert BROWSER is not None
     command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'profile'}"]
-    command += ["--virtual-time-budget=4000", "--window-size=1400,900", "--dump-dom", f"{path.as_uri()}#{address}"]
+    command += ["--virtual-time-budget=4000", f"--window-size={width},900", "--dump-dom", f"{path.as_uri()}#{address}"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     result = re.search(r"<title>found (.*?)</title>", done.stdout, re.DOTALL)
     assert result, done.stderr[-2000:]
@@ -159,3 +163,50 @@ def test_changes_of_a_pass_are_marked(data: dict[str, Any], tmp_path: Path):
     before = opened(data, tmp_path, f"pass={number}&before=1&open=all")
     assert after["errors"] == before["errors"] == []
     assert after["marked"] > 0 and before["marked"] > 0 and "added" in after["tab"]
+
+
+class Activations(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(6, 8)
+        self.act = nn.ReLU()
+        self.head = nn.Linear(8, 3)
+
+    def forward(self, x):
+        x = self.act(self.fc(x))
+        return F.log_softmax(self.head(x), 1)
+
+
+@pytest.fixture(scope="module")
+def timed() -> dict[str, Any]:
+    net = Activations().eval()
+    traced = snapshot(net, [gc.zeros(2, 6)])
+    inputs = [np.ones((2, 6), np.float32)]
+    measure = lambda stages: profile(stages, inputs, {}, 0.01, 3)  # noqa: E731
+    return view_data(traced.graph, traced.state(), host_target(), measure=measure)
+
+
+@in_browser
+@pytest.mark.parametrize("width", [400, 600, 1000, 1600])
+def test_times_of_modules_are_shown_at_first(timed: dict[str, Any], tmp_path: Path, width: int):
+    result = opened(timed, tmp_path, width=width)
+    assert result["errors"] == [] and result["overlaps"] == []
+    assert [row.split()[1] for row in result["rows"]] == ["Linear", "Linear"]
+    assert "%" in result["tab"]
+    assert {"fc: Linear", "act: ReLU", "head: Linear", "log_softmax"} <= set(result["boxes"])
+
+
+@in_browser
+def test_kernels_are_called_after_functions_and_layers(timed: dict[str, Any], tmp_path: Path):
+    rows = opened(timed, tmp_path, "tab=kernels")["rows"]
+    names = {name for row in rows for name in row.split(", ")}
+    assert {"ReLU", "log_softmax"} <= names and not {"le", "where", "exp"} & names
+
+
+@in_browser
+def test_pages_of_one_graph_have_no_passes(tmp_path: Path):
+    gc.picture(gc.trace(Activations(), gc.zeros(2, 6)), tmp_path / "picture.html")
+    text = (tmp_path / "picture.html").read_text()
+    result = opened(json.loads(text.partition('id="data">')[2].partition("</script>")[0]), tmp_path)
+    assert result["errors"] == [] and result["overlaps"] == []
+    assert result["boxes"] == ["x", "fc: Linear", "act: ReLU", "head: Linear", "log_softmax", "output"]

@@ -11,8 +11,9 @@ from xml.etree import ElementTree
 
 import pytest
 
+from graphc.base.module_path import class_names
 from graphc.pages.diagram import build, first_open, page_nodes
-from graphc.pages.graph_data import GraphCollector, class_names
+from graphc.pages.graph_data import GraphCollector
 from graphc.pages.svg import draw
 from graphc.pages.text_size import text_width
 from tests.pages.nets import traced

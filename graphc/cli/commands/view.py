@@ -19,7 +19,6 @@ from graphc.compiler.ready import running_target
 from graphc.compiler.stages import Stages
 from graphc.files.container import replacing
 from graphc.ir.graph.graph import Graph
-from graphc.pages.graph_data import class_names
 from graphc.pages.model_data import view_data
 from graphc.pages.model_page import page
 
@@ -99,8 +98,7 @@ def _data(source: sources.Source, graph: Graph, machine: Target, options: argpar
             console.say(f"note: without times: {error.what}")
             return None
 
-    classes = class_names(source.module)
-    return view_data(graph, source.weights, machine, source.pipeline, classes, measure if options.times else None)
+    return view_data(graph, source.weights, machine, source.pipeline, measure=measure if options.times else None)
 
 
 def _facts(output: Path, data: dict[str, Any]) -> dict[str, Any]:

@@ -108,6 +108,7 @@ def cut(graph: Graph, groups: Sequence[Sequence[End]]) -> list[Part]:
         copier.copy(graph, outputs)
         own = copier.target.dims.keys()
         copier.target.assumptions = tuple([a for a in graph.assumptions if dimensions((a.a, a.b)).keys() <= own])
+        copier.target.classes = graph.classes
         parts.insert(0, Part(copier.target, tuple(plain), tuple(outputs)))
         taken += [v for v in crossing if v not in taken]
     return parts

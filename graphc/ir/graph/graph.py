@@ -127,6 +127,9 @@ class Graph:
         self.assumptions: Sequence[Assumption] = ()
         """Assumptions of the trace about sizes; the graph is valid only for sizes that satisfy them. Not in the
         text."""
+        self.classes: Mapping[str, str] = {}
+        """Classes of the modules that made nodes, by path, if the graph is the trace of a module. Text and equality
+        ignore them."""
         self._outputs: list[Value] = []
         self._output_counts: Counter[Value] = Counter()
         self._edges: dict[Node, dict[tuple[Node, int], int]] = {}

@@ -112,6 +112,7 @@ class Reemitter(Interpreter):
         """Return the transformed copy, which assumes the same of its dimensions."""
         self.target = Graph(self.name or graph.name)
         self.target.bound, self.target.assumptions = graph.bound, graph.assumptions
+        self.target.classes = graph.classes
         with answering(graph):
             arguments = [self.copy_input(v) for v in graph.inputs]
             self.target.set_outputs(self.run(graph, arguments))

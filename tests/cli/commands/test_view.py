@@ -27,6 +27,7 @@ def test_pages_of_targets_and_files(models: Path, net: Path, tmp_path: Path, gra
         assert done.code == 0 and "kernel calls" in done.out
         data = data_of(place)
         assert data["name"] == "Net" and data["profile"]["seconds"] > 0
+        assert data["classes"].get("fc") == (None if place.with_name("net.gc") in target else "Linear")
     assert graphc("view", f"{models}:Net", "--input", "x:f32[2,6]", "-o", place, "--no-times").code == 0
     assert data_of(place)["classes"] == {"fc": "Linear", "drop": "Dropout"} and data_of(place)["profile"] is None
 

@@ -1,4 +1,4 @@
-"""SVG charts: lines over steps, and histograms over steps as a heat map."""
+"""Charts over steps: histograms as a heat map in SVG, and thinned points of lines, which ``monitor.js`` draws."""
 
 from __future__ import annotations
 
@@ -30,13 +30,14 @@ def thin(steps: Sequence[int], values: Sequence[float], most: int = MOST_POINTS)
     return thinned
 
 
-def ticks(low: float, high: float, count: int = 4) -> list[float]:
-    """Return round numbers between two limits, or one number if the limits are equal up to rounding."""
+def ticks(low: float, high: float, count: int = 4, whole: bool = False) -> list[float]:
+    """Return round numbers, or ``whole`` numbers, between two limits; one if the limits are equal up to rounding."""
     if high - low <= 1e-9 * max(abs(low), abs(high)):
         return [low]
     rough = (high - low) / count
     unit = 10.0 ** math.floor(math.log10(rough))
     step = next(unit * m for m in (1, 2, 5, 10) if unit * m >= rough * (1 - 1e-9))
+    step = max(1.0, float(round(step))) if whole else step
     first = math.ceil(low / step - 1e-9)
     return [i * step for i in range(first, math.floor(high / step + 1e-9) + 1)]
 
@@ -62,32 +63,13 @@ class _Axes:
             y = self.y(value)
             shapes.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}"/>')
             shapes.append(f'<text x="{LEFT - 6}" y="{y + 3.5:.1f}" text-anchor="end">{value:.5g}</text>')
-        for step in ticks(*self.steps):
+        for step in ticks(*self.steps, whole=True):
             shapes.append(f'<text x="{self.x(step):.1f}" y="{HEIGHT - 6}" text-anchor="middle">{step:.7g}</text>')
         return "".join(shapes)
 
 
 def _svg(content: str, label: str) -> str:
     return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(label)}">{content}</svg>'
-
-
-def line_chart(name: str, steps: Sequence[int], values: Sequence[float]) -> str:
-    """Draw a line through the finite values, interrupted at the others."""
-    points = thin(steps, values)
-    finite = [v for _, v in points if math.isfinite(v)]
-    low, high = min(finite, default=0.0), max(finite, default=1.0)
-    axes = _Axes((points[0][0], points[-1][0]), (low, high))
-    runs: list[list[str]] = [[]]
-    for step, value in points:
-        if math.isfinite(value):
-            runs[-1].append(f"{axes.x(step):.1f} {axes.y(value):.1f}")
-        elif runs[-1]:
-            runs.append([])
-    lines = "".join(f'<path class="line" d="M{"L".join(run)}"/>' for run in runs if len(run) > 1)
-    single = "".join(
-        f'<circle r="2.5" cx="{run[0].split()[0]}" cy="{run[0].split()[1]}"/>' for run in runs if len(run) == 1
-    )
-    return _svg(axes.draw() + lines + single, name)
 
 
 def histogram_chart(name: str, steps: Sequence[int], tables: Sequence[Histogram]) -> str:

@@ -3,39 +3,52 @@
 from __future__ import annotations
 
 import base64
+import json
+import math
 import os
+import re
 import time
 from html import escape
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from graphc.base.errors import ArgumentError
 from graphc.files.container import replacing
-from graphc.monitor.chart import histogram_chart, line_chart
+from graphc.monitor.chart import histogram_chart, thin
 from graphc.monitor.writer import Histogram, Writer, png
 
-_STYLE = (
-    "body{font:14px system-ui,sans-serif;color:#222;background:#fafafa;margin:16px}h1{font-size:18px}"
-    "h2{font-size:15px;margin:18px 0 6px}.cards{display:flex;flex-wrap:wrap;gap:10px}"
-    ".card{background:#fff;border:1px solid #ddd;border-radius:6px;padding:8px;width:420px}"
-    ".card p{margin:0 0 4px;font-weight:600;overflow-wrap:anywhere}.card span{font-weight:400;color:#666}"
-    "svg{width:100%;height:auto}svg text{font-size:10px;fill:#666}.grid{stroke:#eee;fill:none}"
-    ".line{stroke:#1c5a8a;fill:none;stroke-width:1.5}circle,.map{fill:#1c5a8a}"
-    "img{image-rendering:pixelated;width:100%;max-height:300px;object-fit:contain}"
+_CONTROLS = (
+    '<div class="controls"><label>smoothing <input id="smooth" type="range" min="0" max="0.99" step="0.01" value="0">'
+    '<output id="smooth-value"></output></label><label><input id="log" type="checkbox"> log scale</label>'
+    '<label>beside <input id="beside" type="file" accept=".html"></label><div id="runs"></div></div>'
+    "<noscript>The lines are drawn by the script of this page.</noscript>"
 )
+_STYLE, _SCRIPT = "monitor.css", "monitor.js"
+_DATA = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.DOTALL)
 _MOST_HISTOGRAMS = 240
 
 
 class HtmlWriter(Writer):
     """Writer of one page to ``path``, written atomically at most every ``seconds`` and at the end.
 
-    While the program runs, the page reloads itself after as many seconds. It shows the last image of each name. Raises
-    ArgumentError for negative ``seconds``.
+    While the program runs, the page reloads itself after as many seconds. Lines can be smoothed and have a log scale;
+    hovering shows values. It shows the last image of each name. ``beside`` is the page of another run, whose lines are
+    drawn with those of this one; the page itself can also open one. Raises ArgumentError for negative ``seconds``, and
+    for a page that no HtmlWriter wrote.
     """
 
-    def __init__(self, path: str | os.PathLike[str], seconds: float = 5.0, title: str = "monitor"):
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        seconds: float = 5.0,
+        title: str = "monitor",
+        beside: str | os.PathLike[str] | None = None,
+    ):
         if seconds < 0:
             raise ArgumentError(f"HtmlWriter: seconds must be at least 0, got {seconds}")
+        self._beside = [] if beside is None else [_run_of(beside)]
         self.path = os.fspath(path)
         self.seconds = seconds
         self.title = title
@@ -78,9 +91,8 @@ class HtmlWriter(Writer):
         """Return the page as HTML; if ``running``, it reloads itself."""
         refresh = f'<meta http-equiv="refresh" content="{max(1, round(self.seconds))}">' if running else ""
         groups: dict[str, list[str]] = {}
-        for name, (steps, values) in self._scalars.items():
-            note = f"{values[-1]:.5g} at step {steps[-1]}"
-            _card(groups, name, note, line_chart(name, steps, values))
+        for name in self._scalars:
+            _card(groups, name, "", f'<div class="chart" data-name="{escape(name)}"></div>')
         for name, (steps, tables) in self._tables.items():
             _card(groups, name, f"{tables[-1].count} values at step {steps[-1]}", histogram_chart(name, steps, tables))
         for name, (step, image) in self._images.items():
@@ -89,13 +101,37 @@ class HtmlWriter(Writer):
         body = "".join(
             f'<h2>{escape(group)}</h2><div class="cards">{"".join(cards)}</div>' for group, cards in groups.items()
         )
+        # NOTE: "</script>" in the data would end the script element, so "<" is escaped, as JSON permits.
+        data = json.dumps([self._run(), *self._beside], separators=(",", ":")).replace("<", "\\u003c")
+        style, script = (Path(__file__).with_name(name).read_text(encoding="utf-8") for name in (_STYLE, _SCRIPT))
         return (
-            f'<!doctype html><html lang="en"><head><meta charset="utf-8">{refresh}<title>{escape(self.title)}</title>'
-            f"<style>{_STYLE}</style></head><body><h1>{escape(self.title)}</h1>{body}</body></html>\n"
+            f'<!doctype html><html lang="en"><head><meta charset="utf-8">{refresh}'
+            f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>{escape(self.title)}</title>'
+            f"<style>{style}</style></head><body><h1>{escape(self.title)}</h1>{_CONTROLS}{body}"
+            f'<script type="application/json" id="data">{data}</script>\n<script>"use strict";(() => {{\n{script}}})();'
+            "</script></body></html>\n"
         )
+
+    def _run(self) -> dict[str, Any]:
+        """Return the title and the lines of this run; NaN and infinities are null."""
+        lines = {
+            name: [[step, value if math.isfinite(value) else None] for step, value in thin(steps, values)]
+            for name, (steps, values) in self._scalars.items()
+        }
+        return {"title": self.title, "scalars": lines}
+
+
+def _run_of(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the run of a page that an HtmlWriter wrote."""
+    data = _DATA.search(Path(path).read_text(encoding="utf-8"))
+    if data is None:
+        raise ArgumentError(
+            f"{os.fspath(path)} is not a page of an HtmlWriter", remedy="pass beside=a page that one wrote"
+        )
+    return json.loads(data[1])[0]
 
 
 def _card(groups: dict[str, list[str]], name: str, note: str, content: str) -> None:
-    group = name.rpartition("/")[0]
-    card = f'<div class="card"><p>{escape(name)} <span>{escape(note)}</span></p>{content}</div>'
+    group, _, title = name.rpartition("/")
+    card = f'<div class="card"><p>{escape(title)} <span>{escape(note)}</span></p>{content}</div>'
     groups.setdefault(group, []).append(card)

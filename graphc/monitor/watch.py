@@ -48,7 +48,8 @@ class Monitor:
 
     Every ``every``-th step is watched. ``step()`` ends a step and writes, for each watched module, ``NAME/mean``,
     ``NAME/std``, ``NAME/zeros`` (the fraction of zeros) and ``NAME/gradient`` (the norm of the gradient), and for each
-    parameter ``NAME/gradient``. ``.../nonfinite`` counts NaN and infinities. Hooks return nothing, so the model
+    parameter ``NAME/gradient``; with histograms also ``NAME/values`` and ``NAME/gradient values``. ``.../nonfinite``
+    counts NaN and infinities. Hooks return nothing, so the model
     computes the same as without them. Compiled code is watched through extra kernels (taps, see docs/hooks.md).
 
     As a context manager it closes itself: ``close`` removes the hooks, which brings back the unwatched compiled code,
@@ -61,7 +62,7 @@ class Monitor:
         names: patterns of module paths such as ``features.*`` (default: every module without children).
         histograms: also write a histogram of each watched tensor.
         parameters: watch the gradients of parameters.
-        classes: append the class to a module's name, as in ``encoder.0 (Linear)/mean``.
+        classes: append the class to a module's name, as in ``encoder.0 (Linear)/mean`` (the default).
 
     Raises:
         ArgumentError: ``model`` is not a Module, or ``every`` is below 1.
@@ -74,7 +75,7 @@ class Monitor:
         ...     monitor.step(loss=0.5)
         >>> with open("monitor.html") as file:
         ...     page = file.read()
-        >>> "loss" in page and "0/std" in page
+        >>> "loss" in page and "0 (Linear)/std" in page
         True
     """
 
@@ -86,7 +87,7 @@ class Monitor:
         names: Sequence[str] | None = None,
         histograms: bool = False,
         parameters: bool = True,
-        classes: bool = False,
+        classes: bool = True,
     ):
         if not isinstance(model, Module) or every < 1:
             raise ArgumentError(f"Monitor needs a Module and every >= 1, got {type(model).__name__} and every={every}")
@@ -117,15 +118,14 @@ class Monitor:
     def _activations(self, name: str) -> _TensorStatistics:
         values = f"{name}/values"
         if values not in self._statistics:
-            self._statistics[values] = _TensorStatistics(
-                name, {f"{name}/{field}": field for field in ("mean", "std", "zeros")}, values
-            )
+            fields = {f"{name}/{field}": field for field in ("mean", "std", "zeros")}
+            self._statistics[values] = _TensorStatistics(values, fields, values)
         return self._statistics[values]
 
     def _gradients(self, name: str) -> _TensorStatistics:
         gradient = f"{name}/gradient"
         if gradient not in self._statistics:
-            self._statistics[gradient] = _TensorStatistics(gradient, {gradient: "norm"}, gradient)
+            self._statistics[gradient] = _TensorStatistics(f"{gradient} values", {gradient: "norm"}, gradient)
         return self._statistics[gradient]
 
     def _forward_hook(self, name: str) -> Any:

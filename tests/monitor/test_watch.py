@@ -52,14 +52,17 @@ def test_activations_and_gradients():
         monitor.step(loss=loss, rate=0.5)
     values = hidden.detach().numpy()
     seen = {name: value for (name, step), value in memory.scalars.items() if step == 0}
-    assert seen["1/mean"] == pytest.approx(values.mean(), rel=1e-5)
-    assert seen["1/std"] == pytest.approx(values.std(), rel=1e-5)
-    assert seen["1/zeros"] == pytest.approx((values == 0).mean())
+    assert seen["1 (ReLU)/mean"] == pytest.approx(values.mean(), rel=1e-5)
+    assert seen["1 (ReLU)/std"] == pytest.approx(values.std(), rel=1e-5)
+    assert seen["1 (ReLU)/zeros"] == pytest.approx((values == 0).mean())
     assert seen["0.weight/gradient"] == pytest.approx(np.linalg.norm(model[0].weight.grad.numpy()), rel=1e-5)
-    assert seen["2/gradient"] == pytest.approx(np.linalg.norm(2 * model(gc.tensor(X)).detach().numpy()), rel=1e-5)
+    assert seen["2 (Linear)/gradient"] == pytest.approx(
+        np.linalg.norm(2 * model(gc.tensor(X)).detach().numpy()), rel=1e-5
+    )
     assert (seen["loss"], seen["rate"]) == (pytest.approx(loss.item()), 0.5)
-    assert memory.tables["1", 0].count == values.size
-    assert ("0.weight/gradient", 0) in memory.tables
+    assert memory.tables["1 (ReLU)/values", 0].count == values.size
+    assert ("0.weight/gradient values", 0) in memory.tables and ("0 (Linear)/values", 0) in memory.tables
+    assert not memory.scalars.keys() & memory.tables.keys()
     assert (memory.flushes, memory.closed) == (1, 1)
 
 
@@ -93,7 +96,7 @@ def test_every_other_step():
     for i in range(7):
         model(gc.tensor(X)).sum().backward()
         monitor.step(loss=i)
-    assert sorted(step for name, step in memory.scalars if name == "0/mean") == [0, 3, 6]
+    assert sorted(step for name, step in memory.scalars if name == "0 (Linear)/mean") == [0, 3, 6]
     assert sorted(step for name, step in memory.scalars if name == "0.bias/gradient") == [0, 3, 6]
     assert sorted(step for name, step in memory.scalars if name == "loss") == list(range(7))
 
@@ -101,7 +104,7 @@ def test_every_other_step():
 def test_chosen_names():
     memory = Memory()
     model = nn.Sequential(make(), nn.Tanh())
-    with Monitor(model, memory, names=["0.*", "0"]) as monitor:
+    with Monitor(model, memory, names=["0.*", "0"], classes=False) as monitor:
         model(gc.tensor(X)).sum().backward()
         monitor.step()
     modules = {name.rpartition("/")[0] for name, _ in memory.scalars}
@@ -229,7 +232,7 @@ def test_steps_between_tell_nothing_in_compiled_code():
 
 def test_what_is_not_finite_is_counted_and_left_out_of_the_means():
     memory, model = Memory(), nn.Sequential(nn.ReLU())
-    with Monitor(model, memory) as monitor:
+    with Monitor(model, memory, classes=False) as monitor:
         model(gc.tensor([1.0, float("nan"), 3.0]))
         model(gc.tensor([5.0, 5.0, 5.0]))
         monitor.step()

@@ -1,4 +1,4 @@
-"""Charts over steps: histograms as a heat map in SVG, and thinned points of lines, which ``monitor.js`` draws."""
+"""Charts over steps: histograms as a heat map in SVG, and thinned points of lines, which the page draws."""
 
 from __future__ import annotations
 

@@ -321,8 +321,6 @@ def trace_function(
     modules = modules_of(target) if modules is None else modules
     submodules = [m for _, root in modules if hasattr(root, "modules") for m in root.modules()]
     tracer = start(graph := Graph(name or graph_name(target)), modules)
-    if len(modules) == 1:  # paths of nodes begin at the outermost module, so that those of several are ambiguous
-        graph.classes = module_path.class_names(modules[0][1])
     images = _images(graph, leaves, patterns, _input_names(target, structure))
     inside = [images[i] for i in repeats(leaves)] or images
     values = tuple(image._data for image in images)
@@ -441,6 +439,8 @@ def start(graph: Graph, modules: Sequence[tuple[str, Any]]) -> Tracer:
     tracer = Tracer(graph)
     for prefix, module in modules:
         tracer.add_names((t, cls, f"{prefix}{path}") for t, cls, path in named_tensors(module))
+    if len(modules) == 1:  # paths of nodes begin at the outermost module, so those in several modules are ambiguous
+        graph.classes = module_path.class_names(modules[0][1])
     return tracer
 
 

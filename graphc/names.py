@@ -19,6 +19,7 @@ from graphc import (
     interpolate,
     linalg,
     llm,
+    metrics,
     monitor,
     nn,
     optim,

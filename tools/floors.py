@@ -83,6 +83,8 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "array_api": ("base", "ops", "tensors", "tracing", "linalg"),
     "nn": ("base", "guards", "ir", "ops", "tape", "tensors", "autograd", "eager", "tracing", "distributed", "linalg"),
     "optim": ("base", "guards", "ir", "ops", "tape", "tensors", "tracing", "distributed", "nn"),
+    # Sums over batches of how outputs compare with targets.
+    "metrics": ("base", "tape", "tensors", "tracing", "distributed", "nn"),
     # Trained models with 8-bit layers.
     "quantization": ("base", "tape", "tensors", "nn"),
     # Functions of functions: Jacobians, Hessians, gradient checks.

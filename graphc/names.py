@@ -151,3 +151,4 @@ from graphc.tensors.spectra.windows import (
 )
 from graphc.tracing.host import opaque
 from graphc.tracing.trace import is_tracing, trace
+from graphc.training.fit import fit

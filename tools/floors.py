@@ -110,6 +110,11 @@ FLOORS: dict[str, tuple[str, ...]] = {
         *("base", "guards", "ir", "ir.graph", "ops", "passes", "runtime", "compiler", "tape", "tensors", "autograd"),
         *("tracing", "distributed", "nn", "optim", "calls"),
     ),
+    # Loops of trainings over batches, with validation, checkpoints and a history.
+    "training": (
+        *("base", "files", "tape", "tensors", "tracing", "distributed", "nn", "optim", "data", "checkpoints"),
+        *("monitor", "metrics", "calls", "steps"),
+    ),
     "models": (
         *("base", "files", "ir", "ir.graph", "ops", "codegen.machine", "passes", "runtime", "compiler", "tape"),
         *("tensors", "autograd", "tracing", "nn", "calls", "steps"),
@@ -149,8 +154,8 @@ FLOORS: dict[str, tuple[str, ...]] = {
     ),
     "cli": (
         *("base", "files", "ir.kernel", "ir.graph", "codegen.machine", "passes", "fusion", "codegen.cuda", "runtime"),
-        *("compiler", "tensors", "tracing", "nn", "data", "checkpoints", "monitor", "calls", "models", "checks", "llm"),
-        "pages",
+        *("compiler", "tensors", "tracing", "nn", "data", "checkpoints", "metrics", "monitor", "calls", "training"),
+        *("models", "checks", "llm", "pages"),
     ),
 }
 """Allowed imports: each package may import itself and the packages in its row, all of which stand before it. A package

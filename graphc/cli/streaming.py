@@ -11,11 +11,11 @@ import numpy as np
 
 from graphc.base.dtypes import BY_NAME
 from graphc.base.errors import ArtifactError
+from graphc.base.progress_bar import Progress
 from graphc.base.records import dataclass
 from graphc.base.sizes.size import is_size
 from graphc.cli import console
 from graphc.cli.arrays import read_array
-from graphc.cli.progress import Progress
 from graphc.files.container import replacing
 
 if TYPE_CHECKING:

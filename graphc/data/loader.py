@@ -136,6 +136,10 @@ class DataLoader:
             return count
         return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
 
+    def set_epoch(self, epoch: int) -> None:
+        """Number the next epoch, from 0. Readers in processes are seeded by it, unless they persist."""
+        self._epoch = epoch
+
     def _orders(self) -> Iterable[Any]:
         """Return lists of sample indices, or single indices without batches."""
         orders = self.sampler if self.batch_sampler is None else self.batch_sampler

@@ -128,11 +128,7 @@ class CompiledStep:
 
         The last three are None where no program serves the call.
         """
-        x, y = args[:1], args[1:]
-        if x and isinstance(x[0], tuple):
-            x = x[0]
-        elif x and not more and self._inputs.are_keywords(x[0]):
-            x, more = (), x[0]
+        x, y, more = self._inputs.split(args, more)
         structure: Any = (len(x), len(y))
         leaves: Sequence[Any] = (*x, *y)
         batch = _Batch(x, y, more)

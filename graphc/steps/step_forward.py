@@ -98,3 +98,13 @@ class Inputs:
     def are_keywords(self, x: Any) -> bool:
         """Return whether a first argument is a dictionary of the model's keyword arguments."""
         return isinstance(x, dict) and bool(x) and x.keys() <= self.names and x.keys() >= self._needed
+
+    def split(self, args: tuple[Any, ...], more: dict[str, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...], Any]:
+        """Return the model's positional arguments, the arguments of the loss, and the model's keyword arguments in a
+        call ``step(*args, **more)``."""
+        x, y = args[:1], args[1:]
+        if x and isinstance(x[0], tuple):
+            x = x[0]
+        elif x and not more and self.are_keywords(x[0]):
+            x, more = (), x[0]
+        return x, y, more

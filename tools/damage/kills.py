@@ -31,7 +31,6 @@ from graphc import nn
 from graphc.base.errors import ArtifactError
 from graphc.cli.main import load_command
 from graphc.cli.main import main as run_command
-from graphc.cli.trainer.checkpoint import read_checkpoint
 from graphc.compiler import cache
 from graphc.compiler.compile import compile_graph, load_compiled
 from graphc.compiler.kernel_cache import KERNELS
@@ -40,6 +39,7 @@ from graphc.files.numpy_file import write_npz
 from graphc.ir.graph.parse import parse_graph
 from graphc.nn.functional import cross_entropy
 from graphc.steps.step import compile_step
+from graphc.training.checkpoint import read_checkpoint
 from tools.damage.forked import MOST_SECONDS, end, finish, fork
 from tools.progress import progress_bar
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from graphc.base.progress_bar import Progress
 from graphc.cli import (
     arguments,
     assertions,
@@ -35,7 +36,6 @@ from graphc.cli.assertions import Assertion, assertion
 from graphc.cli.entry import add_entry, entry_of
 from graphc.cli.fields import Field, below
 from graphc.cli.latency import SECOND, Pace, Samples, clock_cost, measure_round, rounds_of, warm_up
-from graphc.cli.progress import Progress
 from graphc.models.model_file import LoadedModel
 from graphc.models.sized_model import SizesOfModel
 from graphc.runtime.devices import device_named

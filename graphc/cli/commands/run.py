@@ -19,13 +19,13 @@ import numpy as np
 from graphc.base.difference import Difference, difference, tolerance_for
 from graphc.base.dtypes import elements, named, numbers
 from graphc.base.lazy import deferred
+from graphc.base.progress_bar import Progress
 from graphc.cli import arguments, comparison, console, inputs, taps
 from graphc.cli.arrays import read_array
 from graphc.cli.batches import Folder, count_of, run_chunks
 from graphc.cli.entry import add_entry, entry_of
 from graphc.cli.fields import Field, below, spec_fields
 from graphc.cli.loading import FOREIGN, load_model
-from graphc.cli.progress import Progress
 from graphc.files.container import replacing
 from graphc.files.manifest import TensorSpec
 from graphc.files.numpy_file import read_npz

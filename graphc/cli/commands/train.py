@@ -4,32 +4,31 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import signal
 import sys
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Mapping
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
 from graphc.base.errors import NonFiniteError
+from graphc.base.progress_bar import Progress as Bar
 from graphc.base.sizes.size import bounds, is_size
 from graphc.cli import arguments, console, targets
 from graphc.cli.fields import Field
-from graphc.cli.progress import Progress as Bar
-from graphc.cli.trainer.checkpoint import Checkpoints
 from graphc.cli.trainer.conversion import Scaling
 from graphc.cli.trainer.entry_step import EntryStep, batch_size, entry_to_train
 from graphc.cli.trainer.evaluation import Evaluation, entry_to_evaluate
-from graphc.cli.trainer.loop import Rules, Training, TrainingProgress, Watcher
 from graphc.cli.trainer.measures import MEASURES, measures_named
 from graphc.cli.trainer.metrics import MetricsFile
 from graphc.cli.trainer.named_arrays import NamedArrays
-from graphc.cli.trainer.order import Order
+from graphc.cli.trainer.order import Order, OrderedBatches
 from graphc.cli.trainer.source import FORMS, open_data
 from graphc.cli.trainer.trained_file import save_trained
 from graphc.files import model_content
 from graphc.models.model_file import LoadedModel, make_model
+from graphc.training.checkpoint import Checkpoints
+from graphc.training.interrupt import stop_on_interrupt
+from graphc.training.loop import Rules, Training, TrainingProgress, Watcher
 
 EXAMPLES = (
     "graphc train net.gcm --data train.npz --epochs 5 --shuffle -o trained.gcm",
@@ -248,7 +247,13 @@ def _training(
     checkpoints = Checkpoints(options.checkpoint, options.keep) if options.checkpoint else None
     if checkpoints is not None:
         stack.callback(checkpoints.close)
-    rules = Rules(options.epochs, options.every, options.log or max(len(order) // SHARE, 1), options.keep_going)
+    rules = Rules(
+        options.epochs,
+        options.every,
+        options.log or max(len(order) // SHARE, 1),
+        options.keep_going,
+        remedy="pass a smaller --lr, or --keep-going",
+    )
     watcher = _Printer(options, step, evaluate, rules.epochs * len(order))
     settings = {
         "file": hashlib.sha256(digest).hexdigest(),
@@ -263,14 +268,12 @@ def _training(
     }
     return Training(
         step,
-        data,
-        order,
+        OrderedBatches(data, order, options.workers),
         rules,
         settings=settings,
         checkpoints=checkpoints,
         evaluate=evaluate,
         watcher=watcher,
-        workers=options.workers,
     )
 
 
@@ -294,7 +297,7 @@ def _train(options: argparse.Namespace, training: Training, step: EntryStep, sto
     watcher = training.watcher
     assert isinstance(watcher, _Printer)
     watcher.begin(training.progress.step, stack)
-    with _stoppable() as stopped:
+    with stop_on_interrupt() as stopped:
         try:
             is_done = training.run(stopped)
         except NonFiniteError as error:
@@ -314,31 +317,11 @@ def _train(options: argparse.Namespace, training: Training, step: EntryStep, sto
     return console.OK
 
 
-@contextmanager
-def _stoppable() -> Iterator[Callable[[], bool]]:
-    """Let the first Ctrl-C finish the current step before training stops; the second one interrupts at once."""
-    stop_requested = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield stop_requested.is_set
-        return
-    before = signal.getsignal(signal.SIGINT)
-
-    def stop(*_: Any) -> None:
-        stop_requested.set()
-        signal.signal(signal.SIGINT, before)
-
-    signal.signal(signal.SIGINT, stop)
-    try:
-        yield stop_requested.is_set
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 class _Printer(Watcher):
     """Print lines of measures, write them to a file, and show a progress bar on a terminal."""
 
     def __init__(self, options: argparse.Namespace, step: EntryStep, evaluate: Evaluation | None, steps: int):
-        valid = [] if evaluate is None else [f"valid.{name}" for name in evaluate.names]
+        valid = [] if evaluate is None else evaluate.names
         self.fields = ["event", "step", "epoch", *step.names, *valid, "seconds"]
         self._as_json, self._path = options.json, options.metrics
         self._epochs, self._steps = options.epochs, steps

@@ -10,7 +10,6 @@ import numpy as np
 
 from graphc.base.errors import ArgumentError, ArtifactError, StateDictError
 from graphc.base.sizes.size import bounds, hint, is_size
-from graphc.cli.trainer.loop import Batch
 from graphc.files.manifest import TensorSpec
 from graphc.models.model_file import LoadedEntry, LoadedModel
 
@@ -44,7 +43,7 @@ class EntryStep:
         self.batch = batch_of(self.inputs, entry.name)
         """Size of a batch: a number, or a dimension."""
 
-    def __call__(self, batch: Batch) -> tuple[float, ...]:
+    def __call__(self, batch: Mapping[str, np.ndarray]) -> tuple[float, ...]:
         outputs = self.entry.run([batch[spec.name] for spec in self.inputs])
         return tuple([float(outputs[i]) for i in self._numbers])
 

@@ -10,10 +10,13 @@ import numpy as np
 from graphc.base.errors import ArgumentError
 from graphc.base.sizes.size import bounds, is_size
 from graphc.cli.trainer.entry_step import batch_of, batch_size, with_short_names
-from graphc.cli.trainer.measures import MEASURES, Measure
+from graphc.cli.trainer.measures import Make, default_measure
 from graphc.cli.trainer.named_arrays import NamedArrays
 from graphc.files.manifest import TensorSpec
+from graphc.metrics import Mean
 from graphc.models.model_file import LoadedEntry, LoadedModel
+from graphc.tensors.creation import as_tensor
+from graphc.training.history import VALID
 
 LARGEST = 256
 """Samples in a batch if the entry takes any size."""
@@ -31,7 +34,7 @@ class Evaluation:
         entry: LoadedEntry,
         data: NamedArrays,
         inputs: Sequence[TensorSpec],
-        measures: Mapping[str, Measure] | None = None,
+        measures: Mapping[str, Make] | None = None,
     ):
         """``data`` has been fitted to ``inputs``, the inputs of the training. Raises ArgumentError if the entry does
         not match."""
@@ -44,8 +47,8 @@ class Evaluation:
             raise ArgumentError(f"{entry.name} does not take {names}, and an output is compared with one of them only")
         if not unused and measures:
             raise ArgumentError(f"{entry.name} takes all of the data, so there is no target to compare outputs with")
-        default = "accuracy" if unused and unused[0].dtype.startswith("i") else "mse"
-        self.measures = dict(measures or ({default: MEASURES[default]} if unused else {}))
+        measures = measures or (default_measure(unused[0]) if unused else {})
+        self.measures = {name: make(entry.outputs[0]) for name, make in measures.items()}
         self._numbers = {o.name: i for i, o in enumerate(entry.outputs) if o.shape == ()}
         if not unused and not self._numbers:
             raise ArgumentError(f"{entry.name} returns no number that could be averaged")
@@ -60,27 +63,31 @@ class Evaluation:
 
     @property
     def names(self) -> list[str]:
-        """Names of the measures."""
-        return list(self.measures) or list(self._numbers)
+        """Columns of the measures."""
+        return [f"{VALID}{name}" for name in self.measures or self._numbers]
 
     def __call__(self) -> dict[str, float]:
-        """Return the means over all samples."""
-        sums = dict.fromkeys(self.names, 0.0)
+        """Return the measures over all samples, by column."""
+        for measure in self.measures.values():
+            measure.reset()
+        means = {name: Mean() for name in ([] if self.measures else self._numbers)}
         for start in range(0, self._count, self._batch):
-            rows = list(range(start, min(start + self._batch, self._count)))
-            for name, value in self._measure(rows).items():
-                sums[name] += value
-        return {name: total / self._count for name, total in sums.items()}
+            self._add(list(range(start, min(start + self._batch, self._count))), means)
+        return {f"{VALID}{name}": metric.compute() for name, metric in (self.measures or means).items()}
 
-    def _measure(self, rows: list[int]) -> dict[str, float]:
-        """Return sums over some samples; a batch of fixed size is padded with the last one."""
+    def _add(self, rows: list[int], means: Mapping[str, Mean]) -> None:
+        """Add some samples to the measures; a batch of fixed size is padded with the last one."""
         filled = rows + rows[-1:] * (self._batch - len(rows)) if self._is_fixed else rows
         batch = self.data.take(filled)
         outputs = self.entry.run([batch[name] for name in self._inputs])
-        if not self._target:
-            return {name: float(outputs[i]) * len(rows) for name, i in self._numbers.items()}
-        output, target = np.asarray(outputs[0])[: len(rows)], batch[self._target][: len(rows)]
-        return {name: measure(output, target) for name, measure in self.measures.items()}
+        for name, mean in means.items():
+            mean(float(outputs[self._numbers[name]]), len(rows))
+        if self.measures:
+            output, target = np.asarray(outputs[0])[: len(rows)], batch[self._target][: len(rows)]
+            if output.size == target.size and len(output) == len(target):
+                output = output.reshape(target.shape)  # dimensions of size 1
+            for measure in self.measures.values():
+                measure(as_tensor(output), as_tensor(target))
 
 
 def entry_to_evaluate(model: LoadedModel, trained: str, name: str | None) -> LoadedEntry:

@@ -1,83 +1,57 @@
-"""Measures that compare outputs with targets, each as a sum over samples."""
+"""Measures that compare outputs with targets: the metrics that have a name on the command line."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-import numpy as np
+from graphc import metrics
+from graphc.base.errors import ArgumentError
+from graphc.base.sizes.size import is_size
+from graphc.files.manifest import TensorSpec
+from graphc.metrics import Metric
 
-from graphc.base.errors import ArgumentError, ShapeError
-
-Measure = Callable[[np.ndarray, np.ndarray], float]
-_TOP = 5
-
-
-def _logarithms(scores: np.ndarray) -> np.ndarray:
-    shifted = scores - scores.max(axis=-1, keepdims=True)
-    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+Make = Callable[[TensorSpec], Metric]
+"""Function that makes a metric for an entry's output."""
 
 
-def _by_class(scores: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return scores as f64[samples, classes], and the class of each sample."""
-    if scores.ndim != target.ndim + 1 or scores.shape[:-1] != target.shape or target.dtype.kind not in "iu":
-        raise ShapeError(
-            f"scores {list(scores.shape)} do not fit classes {list(target.shape)} of {target.dtype.name}",
-            remedy="pass --measure mse, or an entry whose last dimension has a score for each class",
-        )
-    return scores.reshape(-1, scores.shape[-1]).astype(np.float64), target.reshape(-1)
+def _of_classes(kind: Callable[[int], Metric]) -> Make:
+    """Return a function that makes a metric with as many classes as the output has scores."""
+
+    def make(output: TensorSpec) -> Metric:
+        if len(output.shape) < 2 or is_size(output.shape[-1]):
+            raise ArgumentError(
+                f"the output {output.name} has no last dimension of scores, one for each class",
+                remedy="pass --measure mse, or an entry that returns such scores",
+            )
+        return kind(int(output.shape[-1]))
+
+    return make
 
 
-def _rows(scores: np.ndarray, target: np.ndarray) -> float:
-    """Return the number of elements per sample, by which sums over elements are divided."""
-    return target.size / len(target) if len(target) else 1.0
-
-
-def accuracy(scores: np.ndarray, target: np.ndarray) -> float:
-    """Count the samples whose class has the largest score."""
-    rows, classes = _by_class(scores, target)
-    return float((rows.argmax(axis=1) == classes).sum()) / _rows(scores, target)
-
-
-def top5(scores: np.ndarray, target: np.ndarray) -> float:
-    """Count the samples whose class is among the five with the largest scores."""
-    rows, classes = _by_class(scores, target)
-    best = np.argsort(-rows, axis=1, kind="stable")[:, :_TOP]
-    return float((best == classes[:, None]).any(axis=1).sum()) / _rows(scores, target)
-
-
-def cross_entropy(scores: np.ndarray, target: np.ndarray) -> float:
-    """Sum the negative log-softmax of scores at the class."""
-    rows, classes = _by_class(scores, target)
-    return float(-_logarithms(rows)[np.arange(len(classes)), classes].sum()) / _rows(scores, target)
-
-
-def _differences(output: np.ndarray, target: np.ndarray) -> np.ndarray:
-    if output.size != target.size or len(output) != len(target):
-        raise ShapeError(f"outputs {list(output.shape)} are compared with {list(target.shape)}")
-    return (output.astype(np.float64).reshape(len(output), -1)) - target.astype(np.float64).reshape(len(target), -1)
-
-
-def mse(output: np.ndarray, target: np.ndarray) -> float:
-    """Sum the mean squared difference of each sample."""
-    return float((_differences(output, target) ** 2).mean(axis=1).sum())
-
-
-def mae(output: np.ndarray, target: np.ndarray) -> float:
-    """Sum the mean absolute difference of each sample."""
-    return float(np.abs(_differences(output, target)).mean(axis=1).sum())
-
-
-MEASURES: Mapping[str, Measure] = {
-    "accuracy": accuracy,
-    "top5": top5,
-    "cross_entropy": cross_entropy,
-    "mse": mse,
-    "mae": mae,
+MEASURES: Mapping[str, Make] = {
+    "accuracy": lambda output: metrics.Accuracy(),
+    "top5": lambda output: metrics.Accuracy(top=5),
+    "cross_entropy": lambda output: metrics.CrossEntropy(),
+    "perplexity": lambda output: metrics.Perplexity(),
+    "precision": _of_classes(metrics.Precision),
+    "recall": _of_classes(metrics.Recall),
+    "f1": _of_classes(metrics.F1),
+    "auroc": lambda output: metrics.AUROC(),
+    "mse": lambda output: metrics.MSE(),
+    "rmse": lambda output: metrics.RMSE(),
+    "mae": lambda output: metrics.MAE(),
+    "r2": lambda output: metrics.R2(),
 }
 """Measures by name on the command line."""
 
 
-def measures_named(text: str) -> dict[str, Measure]:
+def default_measure(target: TensorSpec) -> dict[str, Make]:
+    """Return the measure of a target: accuracy for classes, the mean squared error for numbers."""
+    name = "accuracy" if target.dtype.startswith("i") else "mse"
+    return {name: MEASURES[name]}
+
+
+def measures_named(text: str) -> dict[str, Make]:
     """Return the measures in a list such as ``accuracy,mse``. Raises ArgumentError."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     unknown = [name for name in names if name not in MEASURES]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 
 from graphc.base.errors import ArgumentError
 from graphc.base.records import dataclass
+from graphc.data.loader import THREAD, DataLoader
 from graphc.data.sampler import BatchSampler, Sampler
 from graphc.tensors.creation import randperm
 from graphc.tensors.random.generator import Generator
@@ -57,3 +59,21 @@ class _EpochSampler(Sampler):
 
     def __len__(self) -> int:
         return self.order.count
+
+
+class OrderedBatches:
+    """Batches of data in an order, which threads read ahead."""
+
+    def __init__(self, data: Any, order: Order, workers: int = 0):
+        """``data.take`` returns batches."""
+        self.data, self.order, self.workers = data, order, workers
+
+    @property
+    def count(self) -> int:
+        """Number of batches of an epoch."""
+        return len(self.order)
+
+    def epoch(self, number: int, start: int) -> Iterable[Any]:
+        """Return the batches of an epoch, from index ``start`` on."""
+        batches = self.order.epoch(number, start)
+        return DataLoader(self.data, batch_sampler=batches, num_workers=self.workers, multiprocessing_context=THREAD)

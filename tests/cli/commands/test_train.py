@@ -72,7 +72,7 @@ def test_a_training_that_is_killed_and_resumed_gives_the_same_bits(files: Path, 
     command = [sys.executable, "-m", "graphc", "train", files / "net.gcm", "--data", files / "train.npz", "--shuffle"]
     command += ["--seed", 3, "--batch", 16, *common, "--checkpoint", files / "b", "-o", files / "out.gcm"]
     code = (
-        "import os, signal, sys\nfrom graphc.cli.main import main\nfrom graphc.cli.trainer import loop\n"
+        "import os, signal, sys\nfrom graphc.cli.main import main\nfrom graphc.training import loop\n"
         "whole = loop.Training._after_step\n"
         "def after(self, values):\n"
         "    whole(self, values)\n"

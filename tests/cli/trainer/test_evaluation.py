@@ -40,7 +40,7 @@ def test_the_first_output_is_compared_with_what_is_left(tmp_path: Path, batch: o
     else:
         rows = [*range(21), *[20] * 3]
         scores = np.concatenate([entry.run([data.take(rows[i : i + 8])["x"]])[0] for i in (0, 8, 16)])[:21]
-    assert found == {"accuracy": pytest.approx((scores.argmax(1) == whole["y"]).mean())}
+    assert found == {"valid.accuracy": pytest.approx((scores.argmax(1) == whole["y"]).mean())}
 
 
 def test_measures_are_those_that_are_asked_for(tmp_path: Path):
@@ -48,13 +48,13 @@ def test_measures_are_those_that_are_asked_for(tmp_path: Path):
     entry = entry_to_evaluate(step.model, step.entry.name, "infer")
     evaluation = Evaluation(entry, data, step.inputs, measures_named("cross_entropy,top5"))
     found = evaluation()
-    assert list(found) == evaluation.names == ["cross_entropy", "top5"] and found["top5"] == 1.0
+    assert list(found) == evaluation.names == ["valid.cross_entropy", "valid.top5"] and found["valid.top5"] == 1.0
 
 
 def test_an_entry_that_takes_everything_is_averaged(tmp_path: Path):
     step, data = made(tmp_path)
     evaluation = Evaluation(step.entry, data, step.inputs)
-    assert set(evaluation()) == {"output.0", "output.1.accuracy"}
+    assert set(evaluation()) == {"valid.output.0", "valid.output.1.accuracy"}
     with pytest.raises(ArgumentError, match="no target to compare"):
         Evaluation(step.entry, data, step.inputs, measures_named("mse"))
 

@@ -9,7 +9,7 @@ from graphc.cli.trainer.conversion import Scaling
 from graphc.cli.trainer.named_arrays import NamedArrays
 from graphc.errors import ArgumentError, ShapeError
 from graphc.files.manifest import TensorSpec
-from tests.cli.trainer.linear import INPUTS, data
+from tests.training.linear import INPUTS, data
 
 
 def test_batches_have_the_parts_by_name():

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphc.cli.trainer.checkpoint import Checkpoints
-from graphc.cli.trainer.loop import Rules, Training, TrainingProgress, Watcher
-from graphc.cli.trainer.order import Order
+from graphc.cli.trainer.order import Order, OrderedBatches
 from graphc.errors import ArgumentError, ArtifactError, NonFiniteError
-from tests.cli.trainer.linear import Linear, data
+from graphc.training.checkpoint import Checkpoints
+from graphc.training.loop import Rules, Training, TrainingProgress, Watcher
+from tests.training.linear import Linear, data
 
 ORDER = Order(20, 4, seed=1, shuffle=True)
 
@@ -32,9 +32,9 @@ class Log(Watcher):
         self.paths.append(path)
 
 
-def training(step: Linear, rules: Rules, **more: Any) -> tuple[Training, Log]:
+def training(step: Linear, rules: Rules, workers: int = 0, **more: Any) -> tuple[Training, Log]:
     log = Log()
-    return Training(step, data(), ORDER, rules, watcher=log, **more), log
+    return Training(step, OrderedBatches(data(), ORDER, workers), rules, watcher=log, **more), log
 
 
 def whole(rules: Rules) -> tuple[dict[str, np.ndarray], list[dict[str, Any]]]:
@@ -62,7 +62,7 @@ def test_means_count_samples():
             return result
 
     log = Log()
-    Training(Counted(), data(10), Order(10, 4), Rules(epochs=1), watcher=log).run()
+    Training(Counted(), OrderedBatches(data(10), Order(10, 4)), Rules(epochs=1), watcher=log).run()
     assert [count for _, count in seen] == [4, 4, 2]
     assert log.lines[0]["loss"] == pytest.approx(sum(v * n for v, n in seen) / 10)
 
@@ -70,7 +70,9 @@ def test_means_count_samples():
 def test_lines_between_and_measures_of_other_data():
     log = Log()
     rules = Rules(epochs=1, log=2)
-    Training(Linear(), data(), ORDER, rules, watcher=log, evaluate=lambda: {"accuracy": 0.5}).run()
+    Training(
+        Linear(), OrderedBatches(data(), ORDER), rules, watcher=log, evaluate=lambda: {"valid.accuracy": 0.5}
+    ).run()
     assert [(line["event"], line["step"]) for line in log.lines] == [("step", 2), ("step", 4), ("epoch", 5)]
     assert log.lines[-1]["valid.accuracy"] == 0.5
 

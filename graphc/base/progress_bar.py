@@ -1,4 +1,4 @@
-"""Progress bar of a command on a terminal, cleared when the command ends."""
+"""Progress bar on a terminal, cleared when the work ends."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graphc.cli.trainer.checkpoint import Checkpoint, Checkpoints, read_checkpoint
 from graphc.errors import ArgumentError, ArtifactError
+from graphc.training.checkpoint import Checkpoint, Checkpoints, read_checkpoint
 
 STATE = {
     "fc.weight": np.arange(6, dtype=np.float32).reshape(2, 3),

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,8 @@ class Checkpoint:
     """Position in the order of the data, and sums of the current epoch."""
     settings: Mapping[str, Any]
     """Settings that determine the numbers: file, data, batch, seed. They identify the training."""
+    best: Mapping[str, np.ndarray] = field(default_factory=dict)
+    """State after the best epoch; empty unless the training ends with it."""
 
 
 class Checkpoints:
@@ -83,6 +86,7 @@ class Checkpoints:
             "model": dict(checkpoint.state),
             "progress": dict(checkpoint.progress),
             "settings": dict(checkpoint.settings),
+            "best": dict(checkpoint.best),
         }
         arrays, text = split(tree)
         write_npz(path, arrays | {TREE: np.frombuffer(text.encode(), np.uint8)})
@@ -112,9 +116,10 @@ def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     text = arrays.pop(TREE, None)
     try:
         tree = join(arrays, (b"" if text is None else text.tobytes()).decode())
-        fields = [tree["model"], tree["progress"], tree["settings"]]
+        fields = [tree["model"], tree["progress"], tree["settings"], tree.get("best", {})]
         if tree["version"] != VERSION or not all(isinstance(field, dict) for field in fields):
             raise ValueError(f"version {tree['version']!r}")
     except (ArtifactError, ValueError, KeyError, TypeError) as error:
         raise ArtifactError(f"{os.fspath(path)}: not the checkpoint of a training: {error}") from None
-    return Checkpoint({name: np.asarray(value) for name, value in fields[0].items()}, fields[1], fields[2])
+    state, best = ({name: np.asarray(value) for name, value in fields[i].items()} for i in (0, 3))
+    return Checkpoint(state, fields[1], fields[2], best)

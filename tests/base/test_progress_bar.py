@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from graphc.cli import progress
-from graphc.cli.progress import Progress
+from graphc.base import progress_bar
+from graphc.base.progress_bar import Progress
 
 
 class Terminal(io.StringIO):
@@ -18,7 +18,7 @@ class Terminal(io.StringIO):
 
 def shown(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, option: str) -> str:
     monkeypatch.setenv("GRAPHC_PROGRESS", option)
-    monkeypatch.setattr(progress, "PERIOD", 0.0)
+    monkeypatch.setattr(progress_bar, "PERIOD", 0.0)
     monkeypatch.setattr(sys, "stderr", stream)
     with Progress("running", 4, "files") as bar:
         bar.tell(2, "a.png")

@@ -21,7 +21,7 @@ from graphc.steps.step import CompiledStep, compile_step
 from graphc.training.batches import LoaderBatches
 from graphc.training.checkpoint import Checkpoints
 from graphc.training.history import VALID, Goal, History
-from graphc.training.interrupt import stop_on_interrupt
+from graphc.training.interrupt import in_any_process, stop_on_interrupt
 from graphc.training.loop import Rules, Training, TrainingProgress, Watcher
 from graphc.training.stateful_step import StatefulStep, Weights
 from graphc.training.validation import Validation, column_value
@@ -211,8 +211,8 @@ class _Callbacks:
             )
 
     def __call__(self, history: History) -> bool:
-        """Call all, and return whether one of them ends the training."""
-        return any([self._ends(call, history) for call in self.calls])
+        """Call all, and return whether one of them ends the training, in any process."""
+        return in_any_process(any([self._ends(call, history) for call in self.calls]))
 
     def _ends(self, call: Any, history: History) -> bool:
         if isinstance(call, ReduceLROnPlateau):

@@ -23,10 +23,7 @@ def stop_on_interrupt() -> Iterator[Callable[[], bool]]:
     requested = threading.Event()
 
     def is_requested() -> bool:
-        here = group()
-        if here.size == 1:
-            return requested.is_set()
-        return bool(here.all_reduce(np.array([requested.is_set()], np.int64), "max")[0])
+        return in_any_process(requested.is_set())
 
     if threading.current_thread() is not threading.main_thread():
         yield is_requested
@@ -42,3 +39,9 @@ def stop_on_interrupt() -> Iterator[Callable[[], bool]]:
         yield is_requested
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def in_any_process(flag: bool) -> bool:
+    """Return whether a flag is set in any process of the group; all of them call it."""
+    here = group()
+    return flag if here.size == 1 else bool(here.all_reduce(np.array([flag], np.int64), "max")[0])

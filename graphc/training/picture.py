@@ -40,26 +40,34 @@ def draw(
     charts: Mapping[str, Chart], epochs: Sequence[int], best: int | None, path: str | os.PathLike[str] | None
 ) -> Any:
     """Draw charts by title; see ``History.plot``."""
-    suffix = None if path is None else Path(path).suffix.lower()
-    if suffix == ".svg":
-        assert path is not None
+    if path is None:
+        pyplot = _pyplot()
+        return Picture(svg(charts, epochs, best)) if pyplot is None else _figure(pyplot, charts, epochs, best)
+    check_path(path)
+    if _is_svg(path):
         with replacing(path) as file:
             file.write(svg(charts, epochs, best).encode())
         return None
     pyplot = _pyplot()
-    if pyplot is None and path is None:
-        return Picture(svg(charts, epochs, best))
-    if pyplot is None:
-        raise ArgumentError(
-            f"{os.fspath(path or '')!r} needs matplotlib, which is not installed",
-            remedy="name a .svg file, or install it: pip install matplotlib",
-        )
     figure = _figure(pyplot, charts, epochs, best)
-    if path is None:
-        return figure
     figure.savefig(path)
     pyplot.close(figure)
     return None
+
+
+def check_path(path: str | os.PathLike[str]) -> None:
+    """Raise ArgumentError for a file that cannot be drawn: without its folder, or without matplotlib."""
+    if not Path(path).resolve().parent.is_dir():
+        raise ArgumentError(f"{os.fspath(path)!r} is in no existing folder", remedy="create the folder first")
+    if not _is_svg(path) and _pyplot() is None:
+        raise ArgumentError(
+            f"{os.fspath(path)!r} needs matplotlib, which is not installed",
+            remedy="name a .svg file, or install it: pip install matplotlib",
+        )
+
+
+def _is_svg(path: str | os.PathLike[str]) -> bool:
+    return Path(path).suffix.lower() == ".svg"
 
 
 def _pyplot() -> Any:

@@ -31,7 +31,7 @@ class StatefulStep:
 
     def state(self) -> dict[str, np.ndarray]:
         """Return copies of the state of all parts, by name, with the text of their nesting."""
-        tensors, text = split({name: part.state_dict() for name, part in self._parts.items()})
+        tensors, text = split({"names": self.names, **{n: part.state_dict() for n, part in self._parts.items()}})
         arrays = {name: np.array(array_of(name, value)) for name, value in tensors.items()}
         return arrays | {TREE: np.frombuffer(text.encode(), np.uint8)}
 
@@ -40,10 +40,12 @@ class StatefulStep:
         # NOTE: copies, since a part may keep the tensors that it loads, and change them.
         tensors = {name: as_tensor(np.array(array)) for name, array in state.items() if name != TREE}
         tree = join(tensors, state[TREE].tobytes().decode() if TREE in state else "")
+        names = tree.pop("names", ())
         if tree.keys() != self._parts.keys():
             raise ArtifactError(f"the state is of {', '.join(tree)}, and not of {', '.join(self._parts)}")
         for name, part in self._parts.items():
             part.load_state_dict(tree[name])
+        self.names = names
 
 
 class Weights:
@@ -86,7 +88,7 @@ def numbers_in(result: Any) -> dict[str, Any]:
     if isinstance(result, Mapping):
         numbers = {str(name): value for name, value in result.items() if _is_scalar(value)}
     elif isinstance(result, (tuple, list)):
-        fields = getattr(result, "_fields", ["loss", *(f"loss.{i}" for i in range(1, len(result)))])
+        fields = getattr(result, "_fields", [f"loss.{i}" if i else "loss" for i in range(len(result))])
         for name, value in zip(fields, result, strict=True):
             if isinstance(value, Mapping):
                 numbers |= numbers_in(value) if value else {}

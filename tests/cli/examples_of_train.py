@@ -22,7 +22,8 @@ def example_files(folder: Path, line: str) -> None:
     if ".npz" in line or ".csv" in line:
         points = random.standard_normal((COUNT, 4)).astype(np.float32)
         _write_net(folder / "net.gcm", (4,))
-        np.savez(folder / "train.npz", x=points, y=labels)
+        for name in ("train", "valid"):
+            np.savez(folder / f"{name}.npz", x=points, y=labels)
         rows = [",".join(map(str, [*point, label])) for point, label in zip(points.tolist(), labels, strict=True)]
         (folder / "flowers.csv").write_text("\n".join(["a,b,c,d,kind", *rows, ""]))
         return

@@ -10,7 +10,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
-from graphc.base.errors import NonFiniteError
+from graphc.base.errors import ArgumentError, NonFiniteError
 from graphc.base.progress_bar import Progress as Bar
 from graphc.base.sizes.size import bounds, is_size
 from graphc.cli import arguments, console, targets
@@ -27,13 +27,16 @@ from graphc.cli.trainer.trained_file import save_trained
 from graphc.files import model_content
 from graphc.models.model_file import LoadedModel, make_model
 from graphc.training.checkpoint import Checkpoints
+from graphc.training.history import Goal
 from graphc.training.interrupt import stop_on_interrupt
 from graphc.training.loop import Rules, Training, TrainingProgress, Watcher
+from graphc.training.picture import check_path
 
 EXAMPLES = (
     "graphc train net.gcm --data train.npz --epochs 5 --shuffle -o trained.gcm",
     "graphc train net.gcm --data flowers.csv --columns x=0..3,y=4 --batch 16 --lr 0.01 -o trained.gcm",
     "graphc train net.gcm --data mnist/ --valid mnist/ --checkpoint run --every 500 --resume -o trained.gcm",
+    "graphc train net.gcm --data train.npz --valid valid.npz --epochs 50 --patience 5 --keep-best --plot h.svg -o t.gcm",
     "graphc train net.gcm --images images.gz --labels labels.gz --metrics metrics.jsonl --json -o trained.gcm",
 )
 JSON = (
@@ -69,6 +72,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--lr", type=arguments.number, metavar="X", help="learning rate (default: as exported)")
     _add_outputs(parser)
+    _add_ends(parser)
     parser.add_argument(
         "--set",
         type=_setting,
@@ -151,6 +155,34 @@ def _add_outputs(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_ends(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--patience",
+        type=arguments.count,
+        default=0,
+        metavar="N",
+        help="stop after N epochs without a better value of the goal (default: train all epochs)",
+    )
+    parser.add_argument(
+        "--keep-best", action="store_true", help="write the weights of the best epoch, and not of the last one"
+    )
+    parser.add_argument(
+        "--goal",
+        type=_goal,
+        metavar="NAME",
+        help="measure that says which epoch is the best, such as valid.f1, or max:valid.reward for a name that graphc "
+        "does not know (default: the first measure of --valid, or else the loss)",
+    )
+    parser.add_argument("--plot", metavar="FILE.svg", help="draw the measures of the epochs; .png needs matplotlib")
+
+
+def _goal(text: str) -> Goal:
+    try:
+        return Goal.parse(text)
+    except ArgumentError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def _setting(text: str) -> tuple[str, float]:
     name, equals, value = text.partition("=")
     if not equals or not name:
@@ -194,9 +226,13 @@ def _check(options: argparse.Namespace) -> None:
         raise console.UsageError("--resume and --every need checkpoints", remedy="pass --checkpoint FOLDER")
     if not options.valid and (options.measure or options.valid_entry):
         raise console.UsageError("--measure and --valid-entry need validation data", remedy="pass --valid DATA")
+    if options.goal and not (options.keep_best or options.patience):
+        raise console.UsageError("--goal chooses the best epoch", remedy="pass --keep-best, or --patience N")
     output = Path(options.output)
     if output.suffix != ".gcm" or not output.resolve().parent.is_dir():
         raise console.UsageError(f"--output {options.output!r} must be a .gcm file in an existing folder")
+    if options.plot:
+        check_path(options.plot)
 
 
 def _pair(options: argparse.Namespace, step: EntryStep) -> str:
@@ -252,6 +288,9 @@ def _training(
         options.every,
         options.log or max(len(order) // SHARE, 1),
         options.keep_going,
+        patience=options.patience,
+        keeps_best=options.keep_best,
+        goal=options.goal,
         remedy="pass a smaller --lr, or --keep-going",
     )
     watcher = _Printer(options, step, evaluate, rules.epochs * len(order))
@@ -305,13 +344,21 @@ def _train(options: argparse.Namespace, training: Training, step: EntryStep, sto
             console.complain(str(error))
             return console.WRONG
         watcher.end()
-    progress = training.progress
+    progress, history = training.progress, training.history
+    if options.plot and len(history):
+        history.plot(options.plot)
     if not is_done:
         consequence = "nothing was saved, since --checkpoint was not given"
         if options.checkpoint:
             consequence = f"--resume continues from {options.checkpoint}"
         console.say(f"interrupted after step {progress.step} of {training.steps}; {consequence}")
         return console.INTERRUPTED
+    if progress.epoch < options.epochs:
+        console.say(
+            f"stopped after epoch {progress.epoch}: {history.goal_column} was best in epoch {history.best_epoch}"
+        )
+    if options.keep_best and progress.best_epoch:
+        console.say(f"the weights are those of epoch {progress.best_epoch}, the best by {history.goal_column}")
     save_trained(stored, step.state(), options.output)
     watcher.done(progress, options.output)
     return console.OK

@@ -196,3 +196,38 @@ def test_files_that_cannot_be_trained(files: Path, graphc: Graphc):
     np.savez(files / "other.npz", a=np.zeros(3))
     done = graphc("train", files / "net.gcm", "--data", files / "other.npz", "-o", files / "out.gcm")
     assert done.code == console.MISMATCH and "has no x, y" in done.err
+
+
+def test_patience_and_the_best_epoch(files: Path, training: Graphc):
+    more = ("--valid", files / "valid.npz", "--measure", "cross_entropy,f1", "--lr", 0.5, "--epochs", 12)
+    done = training(*more, "--patience", 2, "--keep-best", "--plot", files / "h.svg", "--json")
+    assert done.code == console.OK, done.err
+    rows = [line for line in map(json.loads, done.out.splitlines()) if line["event"] == "epoch"]
+    losses = [row["valid.cross_entropy"] for row in rows]
+    best = int(np.argmin(losses)) + 1
+    assert len(rows) == best + 2 < 12
+    assert f"stopped after epoch {best + 2}: valid.cross_entropy was best in epoch {best}" in done.err
+    assert f"the weights are those of epoch {best}" in done.err
+    with np.load(files / "valid.npz") as valid:
+        scores = gc.tensor(gc.load(files / "out.gcm").entry("infer").run([valid["x"]])[0])
+        assert float(nn.functional.cross_entropy(scores, gc.tensor(valid["y"]))) == pytest.approx(min(losses), rel=1e-5)
+    assert f"best epoch, {best}" in (files / "h.svg").read_text()
+
+
+def test_the_best_epoch_outlives_an_interruption(files: Path, training: Graphc):
+    more = ("--valid", files / "valid.npz", "--lr", 0.3, "--keep-best")
+    assert training(*more, "--epochs", 5, output="whole.gcm").code == 0
+    assert training(*more, "--epochs", 3, "--checkpoint", files / "run").code == 0
+    assert training(*more, "--epochs", 5, "--checkpoint", files / "run", "--resume").code == 0
+    assert (files / "out.gcm").read_bytes() == (files / "whole.gcm").read_bytes()
+
+
+def test_goals_and_pictures_that_are_refused(files: Path, training: Graphc):
+    for more, message in (
+        (("--goal", "loss"), "--goal chooses the best epoch"),
+        (("--goal", "most:loss", "--keep-best"), "'most:loss' does not name a column"),
+        (("--plot", files / "none" / "h.svg"), "is in no existing folder"),
+        (("--goal", "valid.loss", "--patience", 1), "there is no column 'valid.loss'"),
+    ):
+        done = training(*more)
+        assert done.code in (console.USAGE, console.MISMATCH) and message in done.err

@@ -36,7 +36,7 @@ EXAMPLES = (
     "graphc train net.gcm --data train.npz --epochs 5 --shuffle -o trained.gcm",
     "graphc train net.gcm --data flowers.csv --columns x=0..3,y=4 --batch 16 --lr 0.01 -o trained.gcm",
     "graphc train net.gcm --data mnist/ --valid mnist/ --checkpoint run --every 500 --resume -o trained.gcm",
-    "graphc train net.gcm --data train.npz --valid valid.npz --epochs 50 --patience 5 --keep-best --plot h.svg -o t.gcm",
+    "graphc train net.gcm --data train.npz --valid valid.npz --patience 5 --keep-best --plot h.svg -o trained.gcm",
     "graphc train net.gcm --images images.gz --labels labels.gz --metrics metrics.jsonl --json -o trained.gcm",
 )
 JSON = (

@@ -1,4 +1,4 @@
-"""Reports of work while it runs: one line on a terminal, the counts of loops, and spans of time."""
+"""Reports of work while it runs: a line or a bar on a terminal, the counts of loops, and spans of time."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from types import CodeType
-from typing import Any, NamedTuple, TypeVar
+from types import CodeType, TracebackType
+from typing import Any, NamedTuple, Self, TypeVar
 
 from graphc.base import config
 from graphc.base.lazy import deferred
@@ -23,6 +23,10 @@ WIDTH = 100
 """Largest number of characters of a line."""
 DEFAULT_COLUMNS = 80
 """Width of a terminal of unknown size."""
+PERIOD = 0.1
+"""Least seconds between two updates of a bar."""
+BAR_WIDTH, LEAST_BAR = 24, 6
+"""Characters of a bar, and at least so many in narrow terminals."""
 _CLEAR = "\r\x1b[K"
 
 
@@ -63,6 +67,38 @@ class TerminalLine:
     def clear(self) -> None:
         """Erase the line."""
         self.write("")
+
+
+class Progress:
+    """Progress bar from 0 to ``total``, shown on stderr if that is a terminal and GRAPHC_PROGRESS is on."""
+
+    def __init__(self, doing: str, total: float, unit: str = ""):
+        self._doing, self._total, self._unit = doing, max(total, 1e-9), unit
+        self._start = self._drawn_at = time.monotonic()
+        self._terminal = TerminalLine()
+
+    def line(self, done: float, note: str = "") -> str:
+        """Return the text of the line when ``done`` of the total is reached."""
+        share = min(max(done / self._total, 0.0), 1.0)
+        count = f"{done:.0f}/{self._total:.0f} {self._unit}" if self._unit else f"{share:4.0%}"
+        spent = time.monotonic() - self._start
+        estimate = f", {spent / share - spent:.0f} s left" if share > 0.02 and spent > 1 else ""
+        text = f"{count}{estimate} {note}".rstrip()
+        width = max(LEAST_BAR, min(BAR_WIDTH, self._terminal.width - len(f"{self._doing} [] {text}")))
+        return f"{self._doing} [{'#' * round(share * width):<{width}}] {text}"
+
+    def tell(self, done: float, note: str = "") -> None:
+        """Show ``done`` of the total, at most once in ``PERIOD`` seconds."""
+        now = time.monotonic()
+        if self._terminal.is_visible and now - self._drawn_at >= PERIOD:
+            self._drawn_at = now
+            self._terminal.write(self.line(done, note))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._terminal.clear()
 
 
 _listener: ContextVar[Callable[[int, int], None] | None] = ContextVar("graphc_counts", default=None)

@@ -11,7 +11,7 @@ import numpy as np
 
 from graphc.base.dtypes import BY_NAME
 from graphc.base.errors import ArtifactError
-from graphc.base.progress_bar import Progress
+from graphc.base.progress import Progress
 from graphc.base.records import dataclass
 from graphc.base.sizes.size import is_size
 from graphc.cli import console

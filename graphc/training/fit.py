@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from graphc.base.errors import ArgumentError
-from graphc.base.progress_bar import Progress as Bar
+from graphc.base.progress import Progress as Bar
 from graphc.base.records import dataclass
 from graphc.distributed.group import group
 from graphc.metrics.metric import Metric
@@ -23,7 +23,7 @@ from graphc.training.checkpoint import Checkpoints
 from graphc.training.history import VALID, Goal, History
 from graphc.training.interrupt import in_any_process, stop_on_interrupt
 from graphc.training.loop import Rules, Training, TrainingProgress, Watcher
-from graphc.training.stateful_step import StatefulStep, Weights
+from graphc.training.stateful_step import StatefulStep, StepWeights
 from graphc.training.validation import Validation, column_value
 
 KEEP = 2
@@ -46,36 +46,29 @@ def fit(
     callbacks: Sequence[Any] = (),
     bar: bool = True,
 ) -> History:
-    """Train over epochs of a loader, and return the measures of each epoch. docs/training.md shows it at work.
+    """Train over epochs of a loader, and return the measures of each epoch. docs/training.md explains the arguments.
 
     Args:
-        step: a step of ``compile_step``; a Module, with ``optimizer`` and ``loss``; or a function, such as one of
-            ``compile``, that trains on a batch and returns its loss. A batch ``(x, y)`` is a call ``step(x, y)``.
+        step: a step of ``compile_step``; a Module, with ``optimizer`` and ``loss``; or a function that trains on a
+            batch and returns its loss. A batch ``(x, y)`` is a call ``step(x, y)``.
         loader: a DataLoader, or a list of batches.
-        loss, optimizer: for a Module, as for ``compile_step``.
-        valid: a loader whose batches measure the loss and ``metrics`` after each epoch, in evaluation mode; or a
-            function without arguments that returns numbers by name.
-        epochs: number of passes over the loader.
-        patience: end after so many epochs without a better value of the goal (0: never). The goal is the loss on
-            ``valid``, or else the loss, or the column that ``keep_best`` names.
+        valid: a loader for the loss and ``metrics`` after each epoch, or a function that returns numbers by name.
+        patience: end after so many epochs without a better value of the goal: the loss on ``valid``, or else the loss.
         keep_best: True ends with the state after the best epoch; a name such as ``"valid.accuracy"``, or
-            ``"max:valid.reward"``, chooses the goal.
-        checkpoint: folder for checkpoints, from which the same call continues after an interruption. In several
-            processes each has a folder inside it.
-        every: steps between checkpoints (0: one after each epoch).
-        metrics: metrics of ``graphc.metrics`` by name; they need ``valid``.
-        callbacks: after each epoch, functions are called with the history, and end the training if they return True;
-            schedules of ``graphc.optim.lr_scheduler`` step. Checkpoints contain the state of those with
-            ``state_dict``.
+            ``"max:valid.reward"``, also chooses the goal.
+        checkpoint, every: folder from which the same call continues after an interruption, and the number of steps
+            between checkpoints (0: one after each epoch).
+        metrics: metrics of ``graphc.metrics`` by name, measured on ``valid``.
+        callbacks: functions of the history after each epoch, which end the training by returning True, and schedules.
         bar: show progress on a terminal, and print the history at the end.
 
     Returns:
         The history: ``history["valid.loss"]`` is a column, ``str(history)`` a table, ``history.plot(path)`` a picture.
 
     Raises:
-        ArgumentError: arguments that do not fit each other, or a folder with the checkpoints of another training.
+        ArgumentError: arguments that do not fit each other, or a folder with checkpoints of another training.
         NonFiniteError: a loss is NaN or infinite.
-        KeyboardInterrupt: after Ctrl-C, when the current step is finished and a checkpoint is written.
+        KeyboardInterrupt: after Ctrl-C, with the current step finished and a checkpoint written.
 
     Example:
         >>> import graphc as gc
@@ -89,11 +82,24 @@ def fit(
     """
     step = _step(step, loss, optimizer)
     metrics = _checked(metrics, valid, epochs, patience, every)
-    batches, calls = LoaderBatches(loader), _Callbacks(list(callbacks))
-    stateful = StatefulStep(step, _parts(step, batches, calls, bool(checkpoint or keep_best)))
-    rules = Rules(epochs, every, patience=patience, keeps_best=bool(keep_best), goal=_goal(keep_best, metrics))
+    goal = _goal(keep_best, metrics)
+    rules = Rules(epochs, every, patience=patience, keeps_best=bool(keep_best), goal=goal)
+    return _fit(step, LoaderBatches(loader), rules, valid, checkpoint, metrics, _Callbacks(list(callbacks)), bar)
+
+
+def _fit(
+    step: Any,
+    batches: LoaderBatches,
+    rules: Rules,
+    valid: Any,
+    checkpoint: str | os.PathLike[str] | None,
+    metrics: Mapping[str, Metric],
+    calls: _Callbacks,
+    bar: bool,
+) -> History:
+    stateful = StatefulStep(step, _parts(step, batches, calls, bool(checkpoint or rules.keeps_best)))
     with ExitStack() as stack:
-        watcher = stack.enter_context(closing(_Bar(epochs, batches.length))) if bar else Watcher()
+        watcher = stack.enter_context(closing(_Bar(rules.epochs, batches.length))) if bar else Watcher()
         training = Training(
             stateful,
             batches,
@@ -153,7 +159,7 @@ def _checked(
 def _parts(step: Any, batches: LoaderBatches, calls: _Callbacks, is_required: bool) -> dict[str, Any]:
     """Return the parts of a training that have a state, in the order in which it is restored."""
     if isinstance(step, CompiledStep):
-        parts = {"weights": Weights(step), "step": step}
+        parts = {"weights": StepWeights(step), "step": step}
     elif hasattr(step, "state_dict") and hasattr(step, "load_state_dict"):
         parts = {"step": step}
     elif is_required:

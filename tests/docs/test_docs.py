@@ -43,6 +43,7 @@ PAGES = [
     "docs/c_library.md",
     "docs/webassembly.md",
     "docs/training.md",
+    "docs/early_stopping.md",
     "docs/debugging.md",
     "docs/hooks.md",
     "docs/memory.md",

@@ -1,5 +1,4 @@
-"""fit: what it measures and keeps, where it ends, that an interrupted training continues with the same bits, and what
-it refuses."""
+"""fit: measures, early ends, best weights, resumed trainings with the same bits, and arguments that it refuses."""
 
 from __future__ import annotations
 

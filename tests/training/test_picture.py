@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import shutil
 import subprocess
@@ -68,9 +69,7 @@ def test_without_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 @pytest.mark.skipif(not HAS_MATPLOTLIB, reason="matplotlib is not installed")
 def test_with_matplotlib(tmp_path: Path):
-    import matplotlib
-
-    matplotlib.use("Agg")
+    importlib.import_module("matplotlib").use("Agg")
     History(ROWS).plot(tmp_path / "h.png")
     assert (tmp_path / "h.png").read_bytes().startswith(b"\x89PNG")
     figure = History(ROWS).plot()

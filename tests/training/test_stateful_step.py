@@ -10,7 +10,7 @@ import pytest
 import graphc as gc
 from graphc import nn
 from graphc.errors import ArgumentError, ArtifactError
-from graphc.training.stateful_step import StatefulStep, Weights, arguments, numbers_in
+from graphc.training.stateful_step import StatefulStep, StepWeights, arguments, numbers_in
 
 
 class Losses(NamedTuple):
@@ -54,7 +54,7 @@ def compiled(net: nn.Module, shift: Any) -> Any:
 def test_a_state_is_a_copy_of_all_weights():
     net, shift = nn.Linear(2, 1), nn.Parameter(gc.zeros(1))
     step = compiled(net, shift)
-    stateful = StatefulStep(step, {"weights": Weights(step), "step": step})
+    stateful = StatefulStep(step, {"weights": StepWeights(step), "step": step})
     batch = gc.rand(4, 2), gc.rand(4, 1)
     stateful(batch)
     before = stateful.state()
@@ -63,18 +63,18 @@ def test_a_state_is_a_copy_of_all_weights():
         stateful.restore(before)
         assert shift.item() != 0 and [stateful(batch) for _ in range(3)] == losses
     other = compiled(nn.Linear(2, 1), nn.Parameter(gc.zeros(1)))
-    resumed = StatefulStep(other, {"weights": Weights(other), "step": other})
+    resumed = StatefulStep(other, {"weights": StepWeights(other), "step": other})
     resumed.restore(before)
     assert resumed.names == ("loss",) and [resumed(batch) for _ in range(3)] == losses
 
 
 def test_states_of_other_parts_are_refused():
     step = compiled(nn.Linear(2, 1), nn.Parameter(gc.zeros(1)))
-    state = StatefulStep(step, {"weights": Weights(step)}).state()
+    state = StatefulStep(step, {"weights": StepWeights(step)}).state()
     with pytest.raises(ArtifactError, match="the state is of weights, and not of weights, step"):
-        StatefulStep(step, {"weights": Weights(step), "step": step}).restore(state)
+        StatefulStep(step, {"weights": StepWeights(step), "step": step}).restore(state)
     net = nn.Linear(2, 1)
     plain = gc.compile_step(net, nn.MSELoss(), gc.optim.SGD(net.parameters(), lr=0.1))
     with pytest.raises(ArtifactError, match="another number of modules"):
-        StatefulStep(plain, {"weights": Weights(plain)}).restore(state)
+        StatefulStep(plain, {"weights": StepWeights(plain)}).restore(state)
     assert not np.array_equal(state["weights/modules/0/weight"], net.weight.detach().numpy())

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphc.base.progress_bar import Progress
+from graphc.base.progress import Progress
 from graphc.cli import (
     arguments,
     assertions,

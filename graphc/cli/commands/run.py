@@ -19,7 +19,7 @@ import numpy as np
 from graphc.base.difference import Difference, difference, tolerance_for
 from graphc.base.dtypes import elements, named, numbers
 from graphc.base.lazy import deferred
-from graphc.base.progress_bar import Progress
+from graphc.base.progress import Progress
 from graphc.cli import arguments, comparison, console, inputs, taps
 from graphc.cli.arrays import read_array
 from graphc.cli.batches import Folder, count_of, run_chunks

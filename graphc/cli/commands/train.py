@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from graphc.base.errors import ArgumentError, NonFiniteError
-from graphc.base.progress_bar import Progress as Bar
+from graphc.base.progress import Progress as Bar
 from graphc.base.sizes.size import bounds, is_size
 from graphc.cli import arguments, console, targets
 from graphc.cli.fields import Field

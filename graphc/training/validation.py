@@ -12,7 +12,7 @@ from graphc.nn.module import Module
 from graphc.nn.modules.container import ModuleList
 from graphc.steps.step import CompiledStep
 from graphc.steps.step_forward import Inputs, forward_and_loss
-from graphc.tape.grad_mode import no_grad
+from graphc.tape.grad_mode import enable_grad, no_grad
 from graphc.tracing.trace import modules_of
 from graphc.training.batches import LoaderBatches
 from graphc.training.history import VALID
@@ -69,7 +69,9 @@ class _Measures(Module):
     def forward(self, *batch: Any) -> None:
         """Add a batch."""
         x, y, more = self._inputs.split(batch, {})
-        *_, result, output = forward_and_loss(self.model, self.loss, self._losses, x, y, more)
+        # NOTE: with gradients, by which the loss is recognized in the output of a model that computes it.
+        with enable_grad():
+            *_, result, output = forward_and_loss(self.model, self.loss, self._losses, x, y, more)
         for mean, number in zip(self.means, numbers_in(result).values(), strict=True):
             mean(number, samples_in(batch))
         for metric in self.metrics:

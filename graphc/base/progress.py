@@ -10,10 +10,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import CodeType, TracebackType
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from graphc.base import config
 from graphc.base.lazy import deferred
+from graphc.base.records import NamedTuple
 
 set_profile = deferred("graphc.base.interruptions:set_profile")
 

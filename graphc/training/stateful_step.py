@@ -49,7 +49,7 @@ class StatefulStep:
 
 
 class StepWeights:
-    """StepWeights of a compiled step: those of its modules, and of its optimizers where no module has them."""
+    """Weights of a compiled step: those of its modules, and of its optimizers where no module has them."""
 
     def __init__(self, step: CompiledStep):
         targets = [step.model] if step.loss is None else [step.model, step.loss]

@@ -159,7 +159,7 @@ def test_what_cannot_be_had_with_several_processes_is_refused():
 def test_a_step_is_recorded_where_somebody_asks():
     with dist.timeline() as spans:
         run(2, lambda rank: trained(mlp(), 1))
-    assert {span.kind for span in spans} == {"start", "reduce", "wait"}
+    assert {"start", "reduce", "wait"} <= {span.kind for span in spans}
     assert all(span.end >= span.begin for span in spans)
 
 

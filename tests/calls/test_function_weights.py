@@ -13,6 +13,7 @@ import graphc
 import graphc.nn.functional as F
 from graphc import nn
 from graphc.calls.bindings import MOST_REWRITES, STABLE_CALLS, PrepackedBinding
+from graphc.codegen.machine.target import host_target
 
 
 class Net(nn.Module):
@@ -373,11 +374,14 @@ def test_programs_in_the_cache_prepare_too(tmp_path, monkeypatch, counted):
 
 @pytest.mark.parametrize("precision", ["bf16", "int8", "int4", "int4_dot"])
 def test_narrow_weights_are_packed_too(precision: str):
-    """Once, in one block of memory, and again after a write; not where they are written to between all calls."""
+    """Once, in one block of memory, and again after a write; not where they are written to between all calls. The
+    columns are no panels of 64, which int4 would not pack."""
+    if precision.startswith("int4") and host_target().vector_bytes < 32:
+        pytest.skip("narrow registers read words of int4 where they are")
     graphc.manual_seed(0)
-    model = nn.Sequential(nn.Linear(256, 192), nn.ReLU(), nn.Linear(192, 256)).eval()
+    model = nn.Sequential(nn.Linear(1056, 1120), nn.ReLU(), nn.Linear(1120, 1056)).eval()
     compiled = graphc.compile(model, precision=precision)
-    x = graphc.rand(1, 256)
+    x = graphc.rand(1, 1056)
     with graphc.no_grad():
 
         def check() -> None:

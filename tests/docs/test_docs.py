@@ -26,6 +26,7 @@ PAGES = [
     "docs/index.md",
     "docs/architecture.md",
     "docs/tutorial.md",
+    "docs/faq.md",
     "docs/derivatives.md",
     "docs/extending.md",
     "docs/coming_from_pytorch.md",

@@ -358,8 +358,8 @@ NOT_CALLED = {
     "item", "numpy", "promote_types", "register_gradient_edge", "register_hook", "register_post_accumulate_grad_hook",
     "requires_grad_", "retain_grad", "set_default_dtype", "share_memory_", "storage_offset", "tolist", "typename",
     # Whole programs: compiling, exporting, transforming functions.
-    "check", "check_op", "compile", "compile_step", "define_op", "export", "get_num_threads", "get_rng_state", "grad",
-    "from_jax", "from_onnx", "from_pt2", "from_stablehlo", "from_torch", "hessian", "initial_seed",
+    "check", "check_op", "compile", "compile_step", "define_op", "export", "fit", "get_num_threads", "get_rng_state",
+    "grad", "from_jax", "from_onnx", "from_pt2", "from_stablehlo", "from_torch", "hessian", "initial_seed",
     "is_grad_enabled", "is_inference_mode_enabled", "is_tracing", "jacfwd", "jacrev", "jvp", "load", "load_state",
     "load_weights", "manual_seed", "picture", "save", "save_state", "scan", "seed", "set_num_threads", "set_rng_state",
     "summary", "graphc.trace", "quantize", "quantization_report",

@@ -6,13 +6,16 @@ tokens of each is compared. ``--float`` only does that, with the same weights as
 then does not round the inputs of products to 8 bits. Where tokens differ, it prints the difference of the two largest
 logits. ``--perplexity TEXT`` compares the perplexities of a text file instead: of graphc, of graphc with f32 weights,
 and of llama.cpp, which has them as f32, too, with ``--float``. ``--rows 1,4,8`` measures batches of graphc instead: for
-each number of rows as many short texts, by one compiled step. Without llama-cpp-python graphc runs alone.
+each number of rows as many short texts, by one compiled step. ``--start`` measures new processes instead, with programs
+in the cache: seconds to the first token, and the peak of resident memory. Without llama-cpp-python graphc runs alone.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -56,6 +59,42 @@ TEXTS = (
 )
 _GGML_F32 = 0
 """llama.cpp's number of the type f32."""
+_START = (504, 3575, 282)
+"""Tokens of the prompt of a new process."""
+_PROGRAM = Path(__file__).resolve().parents[1] / "examples" / "language_model" / "generate.c"
+_LAUNCHER = """
+import os, subprocess, sys, time
+begin = time.perf_counter()
+process = subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE)
+line = process.stdout.readline()
+seconds = time.perf_counter() - begin
+process.stdout.read()
+_, status, usage = os.wait4(process.pid, 0)
+print(seconds, usage.ru_maxrss)
+sys.exit(os.waitstatus_to_exitcode(status) or not line.strip())
+"""
+_GENERATOR = f"""
+import sys
+import graphc as gc
+gc.set_num_threads(int(sys.argv[2]))
+print(next(iter(gc.llm.Generator(gc.llm.load(sys.argv[1], places=256)).greedy({_START}, 2))), flush=True)
+"""
+_NATIVE = f"""
+import sys
+import numpy as np
+import graphc as gc
+gc.set_num_threads(int(sys.argv[2]))
+model = gc.load(sys.argv[1], trust=True)
+print(int(model.entries["prefill"](np.array([{_START}], np.int32), 0)["likeliest"][0]), flush=True)
+"""
+_LLAMA_CPP = f"""
+import sys
+import llama_cpp
+threads = int(sys.argv[2])
+model = llama_cpp.Llama(sys.argv[1], n_ctx=256, n_threads=threads, n_threads_batch=threads, verbose=False)
+model.eval({_START})
+print(model.sample(temp=0), flush=True)
+"""
 Generate = Callable[[Sequence[int], int], Iterator[int]]
 """Yields tokens after a prompt, of the given number."""
 
@@ -70,6 +109,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--perplexity", metavar="TEXT", help="text file whose perplexities are compared")
     parser.add_argument("--window", type=int, default=512, help="tokens that are predicted together")
     parser.add_argument("--rows", type=_numbers, help="numbers of texts that are generated together")
+    parser.add_argument("--start", action="store_true", help="measure the first token of new processes")
     parser.add_argument("--float", action="store_true", help="compare tokens with llama.cpp's of f32 weights")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(argv)
@@ -81,6 +121,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _print_batches(options)
     if options.float:
         return _print_float(options)
+    if options.start:
+        return _print_starts(options)
     decoder = gc.llm.load(options.file, places=options.prompt + options.tokens)
     contenders: dict[str, Generate] = {"graphc": _graphc(gc.llm.Generator(decoder))}
     if (peer := find_library("llama_cpp")) is not None:
@@ -219,6 +261,51 @@ def _print_batches(options: argparse.Namespace) -> int:
         return 0
     print(format_table([*results[0]], [[f"{value:.4g}" for value in row.values()] for row in results]))
     return 0
+
+
+def _print_starts(options: argparse.Namespace) -> int:
+    """Print the medians of the first token's time and of the peak of memory of new processes, in alternating rounds."""
+    decoder = gc.llm.load(options.file, places=256)
+    with TemporaryDirectory() as folder:
+        native = str(Path(folder, "model.gcm"))
+        gc.export(decoder.entries(), path=native, native=True)
+        python = [sys.executable, "-c"]
+        commands = {
+            "graphc, Generator": [*python, _GENERATOR, options.file, str(options.threads)],
+            "graphc, native .gcm": [*python, _NATIVE, native, str(options.threads)],
+        }
+        if (compiler := shutil.which("cc")) is not None:
+            gc.build_library(decoder.entries(), path=Path(folder, "model.so"))
+            build = [compiler, "-O2", "-I.", "-o", "generate", str(_PROGRAM), "./model.so", "-Wl,-rpath,."]
+            subprocess.run(build, cwd=folder, check=True)
+            commands["graphc, C library"] = ["./generate", "1", *map(str, _START)]
+        if find_library("llama_cpp") is not None:
+            commands["llama.cpp, Python"] = [*python, _LLAMA_CPP, options.file, str(options.threads)]
+        runs: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
+        for number in range(options.rounds + 1):
+            for name, command in commands.items():
+                run = _start(command, folder)
+                runs[name] += [run] if number else []  # the first round fills the caches
+    medians = {name: np.median(values, axis=0).tolist() for name, values in runs.items()}
+    rows = [{"process": name, "first token s": first, "peak MB": peak} for name, (first, peak) in medians.items()]
+    if options.json:
+        print(json.dumps({"threads": options.threads, "starts": rows}, indent=2))
+        return 0
+    print(
+        format_table([*rows[0]], [[n, f"{first:.3f}", f"{peak:.0f}"] for n, first, peak in (r.values() for r in rows)])
+    )
+    return 0
+
+
+def _start(command: Sequence[str], folder: str) -> tuple[float, float]:
+    """Return the seconds from the start of a process to its first line, and its peak of resident memory in MB."""
+    # NOTE: a small process starts it, since the peak of a child begins with the memory of its parent.
+    launcher = [sys.executable, "-S", "-c", _LAUNCHER, *command]
+    done = subprocess.run(launcher, cwd=folder, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{command[0]} ended with {done.returncode} before its first token")
+    seconds, kilobytes = map(float, done.stdout.split())
+    return seconds, kilobytes / 1024
 
 
 def _llama_cpp_perplexity(peer: Any, options: argparse.Namespace, file: str, tokens: np.ndarray) -> float:

@@ -30,7 +30,8 @@ from graphc.files.model_manifest import (
 MAX_MANIFEST = 1 << 26
 MAX_TEXT = 1 << 28
 SHARED_FROM = 4096
-"""Bytes of a constant of native code from which it is read from the weights where they have the same bytes."""
+"""Bytes of a constant of native code, a page, from which it is read from the weights where they have the same bytes.
+Smaller ones stay beside each other."""
 
 
 class Code(NamedTuple):

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from graphc.distributed.group import group
-from graphc.metrics.metric import Metric, check_shapes
+from graphc.metrics.metric import Mean, Metric, check_shapes
 from graphc.tensors.tensor import Tensor
 
 
-class MSE(Metric):
+class MSE(Mean):
     """Mean squared error over all elements.
 
     Example:
@@ -23,14 +23,6 @@ class MSE(Metric):
         2.0
     """
 
-    total: Tensor
-    count: Tensor
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.add_sum("total")
-        self.add_sum("count")
-
     def update(self, output: Any, target: Any) -> None:
         """Add outputs and targets of the same shape."""
         check_shapes(type(self).__name__, output, target)
@@ -39,9 +31,6 @@ class MSE(Metric):
 
     def _error(self, difference: Any) -> Any:
         return difference * difference
-
-    def value_of(self, sums: Mapping[str, np.ndarray]) -> float:
-        return float(sums["total"] / sums["count"])
 
 
 class RMSE(MSE):

@@ -78,7 +78,26 @@ def test_where_tokens_differ_the_largest_logits_are_compared(
     pytest.importorskip("tokenizers", reason="tokenizers is not installed")
     file = str(write_random_decoder(tmp_path / "model.gguf"))
     monkeypatch.setattr(language_models, "find_library", lambda name: object())
+    monkeypatch.setattr(language_models, "TEXTS", language_models.TEXTS[:2])
     monkeypatch.setattr(language_models, "_llama_cpp", lambda *_, **settings: lambda prompt, n: iter([-1] * n))
     assert language_models.main([file, "--float", "--tokens", "2", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["texts"]
-    assert len(rows) == 20 and all(row["equal"] == 0 and row["gap"] > 0 for row in rows)
+    assert len(rows) == 2 and all(row["equal"] == 0 and row["gap"] > 0 for row in rows)
+
+
+def test_new_processes_have_a_first_token_and_a_peak_of_memory(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    file = str(write_random_decoder(tmp_path / "model.gguf"))
+    monkeypatch.setattr(language_models, "find_library", lambda name: None)
+    monkeypatch.setattr(language_models, "_START", (1, 2, 3))
+    for name in ("_GENERATOR", "_NATIVE"):
+        monkeypatch.setattr(language_models, name, getattr(language_models, name).replace("504, 3575, 282", "1, 2, 3"))
+    assert language_models.main([file, "--start", "--rounds", "1", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["starts"]
+    assert len(rows) >= 2 and all(row["first token s"] > 0 and row["peak MB"] > 1 for row in rows)
+
+
+def test_a_process_without_a_token_is_an_error(tmp_path: Path):
+    with pytest.raises(RuntimeError, match="ended with 3"):
+        language_models._start(["sh", "-c", "exit 3"], str(tmp_path))

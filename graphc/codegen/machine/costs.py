@@ -141,7 +141,8 @@ class ContractionCosts:
     block_vectors: tuple[int, ...] = (1, 2, 3, 4, 6, 8)
     """Vectors side by side of candidate register blocks. None of 5 or 7 was ever the fastest."""
     panel_lines: int = 4
-    """Cache lines of a row of a constant operand, up to which blocks read it where it is."""
+    """Cache lines of a row of a constant operand, up to which blocks read it where it is. Products with rows of four
+    took as long from packed copies (Zen 5, with AVX-512 and held to AVX2)."""
     sized_vectors: int = 60
     """Maximum sums of all register blocks of a product together, where each call has its own number of rows and needs
     blocks of several sizes."""

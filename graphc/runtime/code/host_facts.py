@@ -38,7 +38,7 @@ _MODE = 0o700
 
 @dataclass(frozen=True)
 class HostFacts:
-    """What LLVM tells of this machine and of itself."""
+    """Facts about this machine, and about itself, that LLVM reports."""
 
     triple: str
     cpu: str

@@ -75,7 +75,8 @@ class Tile:
         """Label of the block, unique in its contraction: size, axes, the packed operand."""
         axes = "/".join(axis.name if axis else "-" for axis in (self.vector, self.row, self.column))
         tiles = f" tiles of {self.steps}" if self.steps else ""
-        return f"{self.rows}x{self.vectors}{tiles} {axes}" + (f" packed {self.pack.buffer}" if self.pack else "")
+        how = f" {'in panels' if self.in_panels else 'packed'} {self.pack.buffer}" if self.pack else ""
+        return f"{self.rows}x{self.vectors}{tiles} {axes}{how}"
 
 
 def choose_tile(c: Contraction, target: Target, free: frozenset[str] = frozenset()) -> Tile | None:

@@ -88,7 +88,7 @@ class Mean(Metric):
         self.add_sum("total")
         self.add_sum("count")
 
-    def update(self, output: Any, target: Any = 1) -> None:
+    def update(self, output: Any, target: Any) -> None:
         """Add a scalar (or a number) that is the mean of ``target`` samples."""
         self.total += output * target
         self.count += target

@@ -7,13 +7,15 @@ then does not round the inputs of products to 8 bits. Where tokens differ, it pr
 logits. ``--perplexity TEXT`` compares the perplexities of a text file instead: of graphc, of graphc with f32 weights,
 and of llama.cpp, which has them as f32, too, with ``--float``. ``--rows 1,4,8`` measures batches of graphc instead: for
 each number of rows as many short texts, by one compiled step. ``--start`` measures new processes instead, with programs
-in the cache: seconds to the first token, and the peak of resident memory. Without llama-cpp-python graphc runs alone.
+in the cache and stored bytecode: seconds to the first token, and the peak of resident memory. Without llama-cpp-python
+graphc runs alone.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -77,7 +79,7 @@ _GENERATOR = f"""
 import sys
 import graphc as gc
 gc.set_num_threads(int(sys.argv[2]))
-print(next(iter(gc.llm.Generator(gc.llm.load(sys.argv[1], places=256)).greedy({_START}, 2))), flush=True)
+print(next(iter(gc.llm.Generator.open(sys.argv[1], places=256).greedy({_START}, 2))), flush=True)
 """
 _NATIVE = f"""
 import sys
@@ -301,7 +303,9 @@ def _start(command: Sequence[str], folder: str) -> tuple[float, float]:
     """Return the seconds from the start of a process to its first line, and its peak of resident memory in MB."""
     # NOTE: a small process starts it, since the peak of a child begins with the memory of its parent.
     launcher = [sys.executable, "-S", "-c", _LAUNCHER, *command]
-    done = subprocess.run(launcher, cwd=folder, stdout=subprocess.PIPE, text=True, check=False)
+    # Installed packages have bytecode; in a checkout the first process writes it.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    done = subprocess.run(launcher, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{command[0]} ended with {done.returncode} before its first token")
     seconds, kilobytes = map(float, done.stdout.split())

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _INTERNAL = ("TYPE_CHECKING", "ModuleType", "exports")
 """Names for this package only."""
-_ALONE = ("errors", "get_num_threads", "load", "set_num_threads")
+_ALONE = ("errors", "get_num_threads", "llm", "load", "set_num_threads")
 """Names for programs that only run model files: loading them does not load the front end."""
 
 __getattr__ = exports(__name__, globals(), "graphc.names", "graphc.front", alone=_ALONE, hidden=("map",))

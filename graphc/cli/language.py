@@ -1,4 +1,4 @@
-"""Options that the commands of language models share: sampling, stops, and the number of tokens."""
+"""Options that the commands of language models share: the model, sampling, stops, and the number of tokens."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ import argparse
 
 from graphc.base.errors import ArgumentError
 from graphc.cli import arguments, console
+from graphc.files.container import is_container
+from graphc.llm.generation import Generator
 from graphc.llm.sampling import Sampling
+from graphc.llm.tokenizer import Tokenizer, load_tokenizer
+
+_LEAST_PLACES = 512
+"""Least capacity of the caches in tokens."""
 
 _OPTIONS = (
     ("--temperature", arguments.tolerance, "T", "divide logits by T before drawing (default: 0, the likeliest token)"),
@@ -19,7 +25,42 @@ _OPTIONS = (
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="a GGUF file, or a folder with config.json and safetensors files")
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        help="a GGUF file, a folder with config.json and safetensors files, or a .gcm file of graphc compile",
+    )
+    parser.add_argument(
+        "--tokenizer",
+        metavar="FILE",
+        help="GGUF file or folder with the tokenizer; needed for .gcm files, which have none",
+    )
+    parser.add_argument(
+        "--trust", action="store_true", help="run object code from a .gcm file (only if you trust its author)"
+    )
+
+
+def tokenizer_of(options: argparse.Namespace) -> Tokenizer:
+    """Return the tokenizer of the model. Raise UsageError for a file without one."""
+    if options.tokenizer is None and is_container(options.file):
+        raise console.UsageError(
+            f"{options.file} has no tokenizer", remedy="pass the file that it was compiled from: --tokenizer model.gguf"
+        )
+    return load_tokenizer(options.tokenizer or options.file)
+
+
+def open_generator(file: str, trust: bool, places: int | None) -> Generator:
+    """Return a generator whose caches hold at least ``places`` tokens; those of a .gcm file hold what it was compiled
+    for."""
+    return Generator.open(file, trust=trust) if is_container(file) else Generator.open(file, places)
+
+
+def rounded(places: int) -> int:
+    """Return a capacity of the caches for at least this many tokens.
+
+    Few different ones are used, since each takes a program of its own.
+    """
+    return max(_LEAST_PLACES, 1 << (places - 1).bit_length())
 
 
 def add_text(parser: argparse.ArgumentParser, tokens: int, help: str) -> None:

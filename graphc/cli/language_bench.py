@@ -17,7 +17,7 @@ from graphc.cli.token_times import Timed
 from graphc.runtime.threads import get_num_threads
 
 # Most files are no language models.
-Generator, load = deferred("graphc.llm.generation:Generator"), deferred("graphc.llm.loading:load")
+open_generator = deferred("graphc.cli.language:open_generator")
 PROMPT, TOKENS, LEAST_ROUNDS = 128, 64, 3
 _REFUSED = {
     **dict.fromkeys(("fill", "entry", "rate", "block", "breakdown", "device")),
@@ -49,9 +49,9 @@ def run(options: argparse.Namespace) -> int:
     if count < 2:
         raise console.UsageError("the time of a token needs two of them", remedy="pass --tokens 2 or more")
     start = time.perf_counter()
-    generator = Generator(load(options.model, places=prompt_tokens + count))
+    generator = open_generator(options.model, options.trust, prompt_tokens + count)
     load_seconds = time.perf_counter() - start
-    vocabulary = generator.decoder.config.vocabulary
+    vocabulary = generator.programs.vocabulary
     prompt = np.random.default_rng(0).integers(0, vocabulary, prompt_tokens).tolist()
     _round(generator, prompt, count)  # compiles
     rounds, start = [], time.perf_counter()

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 read_plan = deferred("graphc.files.device_plan:read_plan")
 
-SUFFIX, PACK, ASKED, TUNED = ".program", ".kernels", ".question", ".tuned"
-"""Suffixes of programs, packs of kernels (see compiler.kernel_cache), questions, and choices of tuning."""
+SUFFIX, PACK, ASKED, TUNED, MODEL = ".program", ".kernels", ".question", ".tuned", ".gcm"
+"""Suffixes of programs, packs of kernels (see compiler.kernel_cache), questions, choices of tuning, and model files."""
 _CHOICES, _QUESTION = "choices", "question"
 INDEX = "kernels.index"
 """File that names the pack of each kernel."""
@@ -207,8 +207,8 @@ class Cache:
             total -= size
 
     def _files(self) -> list[tuple[float, int, Path]]:
-        """Return (time of last use, bytes, path) of every program, pack of kernels, and question. Remove stale
-        temporary files."""
+        """Return (time of last use, bytes, path) of every program, pack of kernels, question, and model file. Remove
+        stale temporary files."""
         entries = []
         oldest = time.time() - STALE_SECONDS
         with os.scandir(self.folder) as items:
@@ -217,11 +217,44 @@ class Cache:
                     status = item.stat(follow_symlinks=False)
                 except FileNotFoundError:
                     continue
-                if item.name.endswith((SUFFIX, PACK, ASKED)):
+                if item.name.endswith((SUFFIX, PACK, ASKED, MODEL)):
                     entries.append((status.st_mtime, status.st_size, Path(item.path)))
                 elif item.name.endswith(".tmp") and status.st_mtime < oldest:
                     remove(Path(item.path))
         return entries
+
+    def model(self, key: str) -> Path | None:
+        """Return the model file of a key, or None. The caller checks its content."""
+        name = f"{key}{MODEL}"
+        try:
+            path = self._located(name)
+        except (OSError, ArtifactError) as error:
+            self._refuse(name, error)
+            return None
+        if path is not None and path.parent == self.folder:
+            with suppress(OSError):
+                os.utime(path)
+        return path
+
+    def store_model(self, key: str, write: Callable[[Path], Any]) -> Path | None:
+        """Let ``write`` write the model file of a key. Return its path; None where the folder cannot be written to or
+        the file is larger than the limit.
+
+        Several processes may write it at the same time: each file is complete, and the last one stays.
+        """
+        path = self.folder / f"{key}{MODEL}"
+        if not self.is_usable():
+            return None
+        try:
+            write(path)
+            self.evict()
+        except OSError as error:
+            warn(error)
+        return path if path.exists() else None
+
+    def refuse_model(self, key: str, error: Exception) -> None:
+        """Warn of a damaged model file, and remove it."""
+        self._refuse(f"{key}{MODEL}", error)
 
     def question(self, key: str) -> Question | None:
         """Return the question that stopped the compilation of a key before, or None."""

@@ -186,6 +186,11 @@ def require(condition: bool, what: str) -> None:
 
 def check_tensor(name: str, dtype: str, shape: tuple[int, ...]) -> None:
     """Raise ArtifactError for an invalid name, type or shape, or one beyond the limits."""
+    # Files have thousands of tensors, most of them with fixed shapes; the messages below would take most of the time.
+    if len(name) <= MAX_NAME and len(shape) <= MAX_RANK and dtype in BY_NAME and set(map(type, shape)) <= {int}:
+        element = BY_NAME[dtype]
+        if element.name == dtype and min(shape, default=1) > 0 and prod(shape) * element.itemsize <= MAX_BYTES:
+            return
     require(len(name) <= MAX_NAME, f"a name has {len(name)} characters, at most {MAX_NAME} are allowed")
     require(dtype in BY_NAME and BY_NAME[dtype].name == dtype, f"{name!r} has the unknown element type {dtype!r}")
     require(len(shape) <= MAX_RANK, f"{name!r} has rank {len(shape)}, at most {MAX_RANK} is allowed")
@@ -240,9 +245,11 @@ _OPTIONAL: Mapping[str, Any] = {
     "segments": [],
     "paths": [],
     "classes": {},
+    "zeros": False,
 }
 """Fields that only these records have in JSON, with their values in other records: integer inputs, code in strict
-order, entries with texts, entries of several programs, entries with others for other sizes, and entries of modules."""
+order, entries with texts, entries of several programs, entries with others for other sizes, entries of modules, and
+states that begin as zeros."""
 
 
 def _without_dims(value: Any) -> Any:

@@ -31,7 +31,7 @@ MAX_MANIFEST = 1 << 26
 MAX_TEXT = 1 << 28
 SHARED_FROM = 4096
 """Bytes of a constant of native code, a page, from which it is read from the weights where they have the same bytes.
-Smaller ones stay beside each other."""
+Smaller ones stay beside each other. States of this size that begin as zeros are not stored."""
 
 
 class Code(NamedTuple):
@@ -206,10 +206,14 @@ class _Tensors:
     def add(self, name: str, array: np.ndarray, **facts: bool) -> None:
         """Append a tensor; ``facts`` are further fields of its record."""
         dtype = layout_of(array.dtype.newbyteorder("=")).name
-        record = Stored(name, dtype, tuple(array.shape), self.section, align(self._end), **facts)
-        self.chunks += [bytes(record.offset - self._end), _dense(array).view(np.uint8)]
+        content = _dense(array).view(np.uint8)
+        is_zero = facts.get("free", False) and content.nbytes >= SHARED_FROM and not content.any()
+        record = Stored(name, dtype, tuple(array.shape), self.section, align(self._end), zeros=is_zero, **facts)
         self.records.append(record)
-        self._end = record.offset + record.nbytes
+        self.chunks.append(bytes(record.offset - self._end))
+        if not is_zero:
+            self.chunks.append(content)
+        self._end = record.offset + record.stored_bytes
 
     def once(self, array: np.ndarray) -> str:
         """Return the name, which is a number, of a tensor with this content; equal tensors are stored once."""
@@ -329,11 +333,14 @@ def read_tensors(
     tensors: dict[str, dict[str, np.ndarray]] = {name: {} for name in names}
     ends = dict.fromkeys(names, 0)
     for record in records:
-        end, size = record.offset + record.nbytes, sections[record.section].size
+        end, size = record.offset + record.stored_bytes, sections[record.section].size
         require(end <= size, f"tensor {record.name!r} ends at byte {end} of section {record.section!r} ({size} bytes)")
         require(record.offset == align(ends[record.section]), f"tensor {record.name!r} does not follow the one before")
         ends[record.section] = end
         dtype = BY_NAME[record.dtype].numpy.newbyteorder("<")
+        if record.zeros:
+            tensors[record.section][record.name] = np.broadcast_to(dtype.newbyteorder("=").type(0), record.shape)
+            continue
         flat = sections[record.section][record.offset : end].view(dtype)
         tensors[record.section][record.name] = flat.astype(dtype.newbyteorder("="), copy=False).reshape(record.shape)
     for name, end in ends.items():

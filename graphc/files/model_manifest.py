@@ -53,16 +53,24 @@ class Stored:
     free: bool = False
     """Whether its value changes between calls, so that programs must not treat it as a constant: some entry writes it,
     or it is a number that schedules change."""
+    zeros: bool = False
+    """Whether it is zero everywhere and takes no bytes of the section."""
 
     def __post_init__(self) -> None:
         check_tensor(self.name, self.dtype, self.shape)
         require(self.section in TENSOR_SECTIONS, f"tensor {self.name!r} is in the unknown section {self.section!r}")
         require(self.offset >= 0 and self.offset % ALIGNMENT == 0, f"tensor {self.name!r} has the offset {self.offset}")
+        require(self.free or not self.zeros, f"tensor {self.name!r} is not stored, though no call changes it")
 
     @property
     def nbytes(self) -> int:
         """Bytes of the tensor."""
         return prod(self.shape) * BY_NAME[self.dtype].itemsize
+
+    @property
+    def stored_bytes(self) -> int:
+        """Bytes of the tensor in the section."""
+        return 0 if self.zeros else self.nbytes
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from graphc.base.errors import ArgumentError
 from graphc.base.lazy import deferred
 from graphc.base.sizes.named_dims import Dim
 from graphc.llm.config import DecoderConfig, Rotary
+from graphc.llm.token_programs import BLOCK
 from graphc.nn import functional as F
 from graphc.nn.module import Module
 from graphc.nn.modules.container import ModuleList
@@ -31,8 +32,6 @@ entry_of = deferred("graphc.models.model_entries:Entry")
 
 __all__ = ["Decoder"]
 
-BLOCK = 64
-"""Most tokens of a prompt that a call reads; the capacity of caches is a multiple of it."""
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "silu": F.silu,
     "gelu": F.gelu,

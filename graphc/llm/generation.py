@@ -4,32 +4,41 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
-from hashlib import sha256
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import takewhile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphc.base.dtypes import float32, int64
 from graphc.base.errors import ArgumentError, ArtifactError
-from graphc.base.sizes.named_dims import Dim
-from graphc.calls.function import compile
-from graphc.checkpoints.state_file import load_state, save_state
-from graphc.llm.decoder import BLOCK, Decoder
-from graphc.llm.sampling import Sampling, choose
+from graphc.base.lazy import deferred
+from graphc.files.container import is_container
+from graphc.llm.sampling import Sampling
+from graphc.llm.stored_programs import StoredPrograms
+from graphc.llm.token_programs import BLOCK, TokenPrograms
+from graphc.models.cached_model import cached_model
+from graphc.models.model_file import LoadedModel
+from graphc.models.model_file import load as load_model
 from graphc.tape.grad_mode import no_grad
-from graphc.tensors.creation import arange, tensor, zeros
-from graphc.tensors.free_functions import cat, stack, where
+from graphc.tensors.creation import tensor
 from graphc.tensors.tensor import Tensor
+
+if TYPE_CHECKING:
+    from graphc.llm.decoder import Decoder
+    from graphc.models.model_entries import Entry
+
+# A process that finds the programs of a model in the cache imports neither modules nor the compiler.
+CompiledPrograms = deferred("graphc.llm.compiled_programs:CompiledPrograms")
+load = deferred("graphc.llm.loading:load")
+load_state = deferred("graphc.checkpoints.state_file:load_state")
+save_state = deferred("graphc.checkpoints.state_file:save_state")
 
 __all__ = ["Generator"]
 
 _GREEDY = Sampling()
 _KIND = "graphc prompt cache"
 """Key of the state in a file of ``Generator.save``."""
-_DIGESTED = 1024
-"""Elements of each weight that identify a model."""
 
 
 class Generator:
@@ -45,39 +54,50 @@ class Generator:
         [7042, 30]
     """
 
-    def __init__(self, decoder: Decoder):
-        self.decoder = decoder
-        places = decoder.places
-        self._history = history = zeros(decoder.rows, places, dtype=int64)
+    def __init__(self, model: Decoder | LoadedModel):
+        stored = isinstance(model, LoadedModel)
+        self.programs: TokenPrograms = StoredPrograms(model) if stored else CompiledPrograms(model)
+        self.places = self.programs.places
+        """Most tokens of a text: the capacity of the caches."""
         self._held: list[int] = []
         """Tokens whose keys and values the first row of the caches holds."""
         self._version = self._cache_version()
 
-        def step(tokens: Tensor, position: int, row: int, draws: bool, settings: Tensor, random: Tensor) -> Tensor:
-            end = position + tokens.shape[1]
-            history[row : row + 1, position:end] = tokens
-            text = history[row : row + 1, :end]
-            return choose(decoder.step(tokens, position, row), text, draws, settings, random)
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], places: int | None = None, trust: bool = False) -> Generator:
+        """Return a generator for a file; in further processes it starts without reading and compiling the model.
 
-        def step_rows(
-            tokens: Tensor, positions: Tensor, end: int, draws: bool, settings: Tensor, random: Tensor
-        ) -> Tensor:
-            history[arange(decoder.rows), positions] = tokens[:, 0]
-            logits = decoder.step_rows(tokens, positions, end)
-            # A row shorter than the longest one repeats its first token, which changes no penalty.
-            text = where(arange(end) <= positions[:, None], history[:, :end], history[:, :1])
-            parts = (x.split(1) for x in (logits, text))
-            rows = zip(*parts, settings, random, strict=True)
-            return cat([choose(x, tokens, draws, *arguments) for x, tokens, *arguments in rows])
+        The first process compiles the entries of a GGUF file or folder and stores them in the cache, as a model file of
+        their size. Others map that file. Without a cache, and for models larger than half of ``GRAPHC_CACHE_SIZE``,
+        this is ``Generator(gc.llm.load(path, places))``.
 
-        count, start = Dim("count", 1, BLOCK), Dim("position", 0, places - BLOCK)
-        row = {"row": Dim("row", 0, decoder.rows - 1)} if decoder.rows > 1 else {}
-        self._read = compile(step, dims={"tokens": (None, count), "position": start, **row})
-        self._next = compile(step, dims={"position": Dim("position", 0, places - 1, hint=places // 4)})
-        self._next_rows = compile(step_rows, dims={"end": Dim("end", 1, places, hint=places // 4)})
+        Args:
+            path: a GGUF file, a folder as for ``gc.llm.load``, or a ``.gcm`` file with the entries of a decoder.
+            places: capacity of the caches in tokens, as for ``gc.llm.load``; a ``.gcm`` file has its own.
+            trust: run the native code in a ``.gcm`` file, as for ``gc.load``.
+
+        Raises:
+            ArgumentError: a ``.gcm`` file of another model, or one with fewer places.
+            Others as ``gc.llm.load`` and ``gc.load``.
+
+        Example:
+            >>> import graphc as gc
+            >>> generator = gc.llm.Generator.open("SmolLM2-135M-Instruct.Q4_1.gguf", places=512)  # doctest: +SKIP
+            >>> list(generator.greedy([504, 3575, 282, 4649, 314], 2))  # doctest: +SKIP
+            [7042, 30]
+        """
+        if not is_container(path):
+            return cls(_open_cached(path, places))
+        generator = cls(load_model(path, trust))
+        if places is not None and places > generator.places:
+            raise ArgumentError(
+                f"{os.fspath(path)} has caches of {generator.places} places, {places} are wanted",
+                remedy=f"compile it with --places {places}",
+            )
+        return generator
 
     def _cache_version(self) -> int:
-        return self.decoder.layers[0].self_attn.keys._version
+        return next(iter(self.programs.caches().values()))._version
 
     def greedy(self, prompt: Sequence[int], count: int, stops: Collection[int] = ()) -> Iterator[int]:
         """Yield up to ``count`` tokens, each the most likely one after those before it; see ``generate``."""
@@ -123,12 +143,14 @@ class Generator:
         checked = [self._checked(prompt, count) for prompt in prompts]
         texts = [BatchText(tokens, count, stops, s) for tokens, s in zip(checked, samplings, strict=True)]
         self.reset()
-        waiting, rows = deque(texts if count > 0 else ()), [BatchText.ended()] * self.decoder.rows
+        if self.programs.rows == 1:
+            return [list(self._generate(text.tokens, count, stops, text.sampling)) for text in texts]
+        waiting, rows = deque(texts if count > 0 else ()), [BatchText.ended()] * self.programs.rows
         while True:
             for row in range(len(rows)):
                 while waiting and not rows[row].active:
                     rows[row] = waiting.popleft()
-                    rows[row].add(int(self._read_blocks(rows[row].tokens, [], rows[row].sampling, row)))
+                    rows[row].add(self._read_blocks(rows[row].tokens, [], rows[row].sampling, row))
             if not any(text.active for text in rows):
                 return [text.new for text in texts]
             for text, token in zip(rows, self._call_rows(rows), strict=True):
@@ -137,13 +159,13 @@ class Generator:
     def _checked(self, prompt: Sequence[int], count: int) -> list[int]:
         """Return the tokens of a prompt that the caches can hold with ``count`` more."""
         tokens = np.asarray(prompt, np.int64).reshape(-1)
-        vocabulary, places = self.decoder.config.vocabulary, self.decoder.places
+        vocabulary, places = self.programs.vocabulary, self.places
         if not tokens.size or tokens.min() < 0 or tokens.max() >= vocabulary:
             raise ArgumentError(f"a prompt is one or more tokens from 0 to {vocabulary - 1}")
         if tokens.size + count > places:
             raise ArgumentError(
                 f"{tokens.size} tokens of the prompt and {count} new ones exceed the {places} places of the caches",
-                remedy=f"load the model with places={tokens.size + count}",
+                remedy=f"load or compile the model with places={tokens.size + count}",
             )
         return tokens.tolist()
 
@@ -165,8 +187,8 @@ class Generator:
         Raises ArgumentError for another suffix; OSError.
         """
         tokens = self.held()
-        caches = {name: cache[:1, :, : len(tokens)] for name, cache in self._caches().items()}
-        state = {"tokens": tensor(np.array(tokens, np.int64)), "caches": caches, "model": self._digest()}
+        caches = {name: cache[:1, :, : len(tokens)] for name, cache in self.programs.caches().items()}
+        state = {"tokens": tensor(np.array(tokens, np.int64)), "caches": caches, "model": self.programs.digest()}
         save_state({_KIND: state}, path)
 
     def restore(self, path: str | os.PathLike[str]) -> None:
@@ -179,79 +201,61 @@ class Generator:
         state = tree.get(_KIND) if isinstance(tree, dict) else None
         if not isinstance(state, dict) or state.keys() != {"tokens", "caches", "model"}:
             raise ArtifactError(f"{source}: not a file of Generator.save")
-        if state["model"] != self._digest():
+        if state["model"] != self.programs.digest():
             raise ArtifactError(f"{source}: the caches of another model", remedy="read the prompt by this model")
-        tokens, vocabulary = _tokens(source, state["tokens"]), self.decoder.config.vocabulary
-        caches, stored = self._caches(), state["caches"]
+        tokens, vocabulary = _tokens(source, state["tokens"]), self.programs.vocabulary
+        caches, stored = self.programs.caches(), state["caches"]
         shapes = {name: (1, cache.shape[1], tokens.size, cache.shape[3]) for name, cache in caches.items()}
         if not _has_shapes(stored, shapes) or np.any((tokens < 0) | (tokens >= vocabulary)):
             raise ArtifactError(f"{source}: tokens, keys or values are damaged")
         with no_grad():
-            count = min(tokens.size, self.decoder.places)
-            self._history[0, :count] = tensor(tokens[:count])
+            count = min(tokens.size, self.places)
+            self.programs.write_history(tokens[:count])
             for name, cache in caches.items():
                 cache[:1, :, :count] = stored[name][:, :, :count]
         self._held, self._version = tokens[:count].tolist(), self._cache_version()
-
-    def _caches(self) -> dict[str, Tensor]:
-        layers = enumerate(self.decoder.layers)
-        return {f"{i}.{name}": getattr(layer.self_attn, name) for i, layer in layers for name in ("keys", "values")}
-
-    def _digest(self) -> str:
-        """Return a digest of the configuration and of the first elements of each weight, which differ between models of
-        one configuration."""
-        digest = sha256(repr(self.decoder.config).encode())
-        for name, weight in self.decoder.state_dict().items():
-            first = weight.detach().flatten()[:_DIGESTED].numpy()
-            digest.update(f"{name}{list(weight.shape)}".encode() + first.tobytes())
-        return digest.hexdigest()
 
     def _generate(self, prompt: list[int], count: int, stops: Collection[int], sampling: Sampling) -> Iterator[int]:
         self._held = held = prompt[: min(self.common(prompt), len(prompt) - 1)]
         token = self._read_blocks(prompt, held, sampling, 0)
         for position in range(len(prompt), len(prompt) + count):
-            number = int(token)
-            if number in stops:
+            if token in stops:
                 return
-            yield number
+            yield token
             if position + 1 < len(prompt) + count:
                 if held is not self._held or self._version != self._cache_version():
                     raise ArgumentError(
                         "the caches hold another text now", remedy="finish one text before the next, or load two models"
                     )
-                token = self._call(self._next, token, position, 0, sampling)
-                held.append(number)
+                following = self._next_token([token], position, 0, sampling)
+                held.append(token)
+                token = following
 
-    def _read_blocks(self, tokens: list[int], held: list[int], sampling: Sampling, row: int) -> Tensor:
+    def _read_blocks(self, tokens: list[int], held: list[int], sampling: Sampling, row: int) -> int:
         """Read the tokens after those that a row of the caches holds; append them, and return the first new token."""
-        token = tensor([[0]])
+        token = 0
         while len(held) < len(tokens):
             # A block that would reach over the end of the caches begins with tokens that they hold already.
-            position = min(len(held), self.decoder.places - BLOCK)
+            position = min(len(held), self.places - BLOCK)
             del held[position:]
             block = tokens[position : position + BLOCK]
-            token = self._call(self._read, tensor(np.array([block], np.int64)), position, row, sampling)
+            token = self._next_token(block, position, row, sampling)
             held += block
         return token
 
-    def _call(self, program: Any, tokens: Tensor, position: int, row: int, sampling: Sampling) -> Tensor:
-        random, draws = sampling.random_state(position + tokens.shape[1]), sampling.temperature > 0
-        with no_grad():
-            token = program(tokens, position, row, draws, sampling.settings, random)
+    def _next_token(self, tokens: Sequence[int], position: int, row: int, sampling: Sampling) -> int:
+        token = self.programs.next_token(tokens, position, row, sampling)
         self._version = self._cache_version()
         return token
 
     def _call_rows(self, texts: list[BatchText]) -> list[int]:
         """Return the next token of each row. Ignore the tokens of rows whose texts have ended."""
-        last = np.array([[(text.new or [0])[-1] if text.active else 0] for text in texts], np.int64)
-        positions = np.array([text.position if text.active else 0 for text in texts], np.int64)
-        draws = any(text.active and text.sampling.temperature > 0 for text in texts)
-        settings = stack([(text.sampling.drawn() if draws else text.sampling).settings for text in texts])
-        random = stack([text.sampling.random_state(int(p) + 1) for text, p in zip(texts, positions, strict=True)])
-        with no_grad():
-            end = int(positions.max()) + 1
-            tokens = self._next_rows(tensor(last), tensor(positions), end, draws, settings, random)
-        return tokens.numpy()[:, 0].tolist()
+        last = [(text.new or [0])[-1] if text.active else 0 for text in texts]
+        positions = [text.position if text.active else 0 for text in texts]
+        samplings = [text.sampling if text.active else _GREEDY for text in texts]
+        tokens = self.programs.next_tokens(last, positions, samplings)
+        self._version = self._cache_version()
+        return tokens
 
 
 class BatchText:
@@ -278,6 +282,18 @@ class BatchText:
         if self.active:
             self.new.append(token)
             self.active = len(self.new) < self.count
+
+
+def _open_cached(path: str | os.PathLike[str], places: int | None) -> Decoder | LoadedModel:
+    """Return the compiled entries of a language model from the cache; the decoder where the cache cannot hold them."""
+    decoders: list[Decoder] = []
+
+    def entries() -> Mapping[str, Entry]:
+        decoders.append(load(path, places))
+        return decoders[0].entries() if decoders[0].places > BLOCK else {}
+
+    model = cached_model(path, [f"language model, {places} places"], entries)
+    return model or (decoders[0] if decoders else load(path, places))
 
 
 def _tokens(source: str, value: Any) -> np.ndarray:

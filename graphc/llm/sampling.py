@@ -70,6 +70,11 @@ class Sampling:
         fields = (self.repetition_penalty, self.temperature, self.top_k, self.top_p, self.min_p)
         return tensor(np.array(fields, np.float32))
 
+    @property
+    def takes_likeliest(self) -> bool:
+        """Whether the next token is the one with the largest logit."""
+        return self.temperature == 0 and self.repetition_penalty == 1
+
     def drawn(self) -> Sampling:
         """Return settings for a program that draws: the most likely token is a draw from one token."""
         return self if self.temperature > 0 else Sampling(self.repetition_penalty, temperature=1.0, top_k=1)

@@ -40,7 +40,10 @@ class ModelState:
         self._params = [t.name for t in stored.manifest.weights if t.is_param and trainable]
         for name, record in self._records.items():
             if record.free or name in self._params:
-                self.tensors[name] = _tensor(np.array(self._constants.pop(name)), name in self._params)
+                first = self._constants.pop(name)
+                # The pages of new zeros take memory once calls write them.
+                own = np.zeros(first.shape, first.dtype) if record.zeros else np.array(first)
+                self.tensors[name] = _tensor(own, name in self._params)
 
     @property
     def constants(self) -> Mapping[str, np.ndarray]:

@@ -15,7 +15,7 @@ from tools.gguf_files import write_random_decoder
 
 @pytest.fixture
 def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("graphc.llm.generation.compile", lambda step, dims: step)
+    monkeypatch.setattr("graphc.llm.compiled_programs.compile", lambda step, dims: step)
     return write_random_decoder(tmp_path / "model.gguf")
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import graphc as gc
 from graphc.base.dtypes import ALL
 from graphc.errors import ArtifactError
 from graphc.files import container, model_content
@@ -287,3 +288,43 @@ def test_constants_with_the_bytes_of_a_weight_leave_the_block():
     assert [(b.path, b.offset) for b in left.buffers] == [("w", -1), ("", 0), ("", 8192)]
     np.testing.assert_array_equal(constants, block[8192:])
     assert left.constants == constants.nbytes
+
+
+class Total(gc.nn.Module):
+    """Adds its inputs to a buffer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.total, self.fixed = gc.nn.Buffer(gc.zeros(4096)), gc.nn.Buffer(gc.zeros(4096))
+
+    def forward(self, x: gc.Tensor) -> gc.Tensor:
+        return self.total.add_(x) + self.fixed
+
+
+def test_states_that_begin_as_zeros_take_no_bytes(tmp_path: Path):
+    path, ones = tmp_path / "total.gcm", np.ones(4096, np.float32)
+    with gc.no_grad():
+        gc.export(Total(), gc.ones(4096), path=path)
+    records = {t.name: t for t in model_content.load(path).manifest.weights}
+    assert (records["total"].stored_bytes, records["fixed"].stored_bytes) == (0, 16384)
+    loaded = gc.load(path)
+    for expected in (1.0, 2.0):
+        assert loaded(ones).tolist() == [expected] * 4096
+    loaded.reset_state()
+    assert loaded(ones).tolist() == [1.0] * 4096
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"free": False}, "though no call changes it"),
+        ({"shape": [1 << 30, 1 << 30]}, "at most"),
+        ({"zeros": False}, "left out"),
+    ],
+)
+def test_zeros_that_lie_are_refused(file: Path, changes: dict[str, Any], message: str):
+    records = json.loads(container.read_sections(file)["manifest"].tobytes())["tensors"]
+    records[-1] |= {"section": "weights", "free": True, "zeros": True} | changes
+    forge(file, {"tensors": records})
+    with pytest.raises(ArtifactError, match=message):
+        model_content.load(file)

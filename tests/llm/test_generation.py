@@ -31,7 +31,7 @@ def generator(model: llm.Decoder) -> llm.Generator:
 @pytest.fixture
 def uncompiled(model: llm.Decoder, monkeypatch: pytest.MonkeyPatch) -> llm.Generator:
     """A generator whose steps run in eager mode, which saves the time of the compiler."""
-    monkeypatch.setattr("graphc.llm.generation.compile", lambda step, dims: step)
+    monkeypatch.setattr("graphc.llm.compiled_programs.compile", lambda step, dims: step)
     return llm.Generator(model)
 
 
@@ -86,13 +86,13 @@ def test_a_prompt_reads_the_tokens_after_the_common_beginning(model: llm.Decoder
 
 
 def test_only_new_tokens_are_read(uncompiled: llm.Generator, monkeypatch: pytest.MonkeyPatch):
-    counts, read = [], uncompiled._read
+    counts, next_token = [], uncompiled.programs.next_token
 
-    def counted(tokens: gc.Tensor, *rest: object) -> gc.Tensor:
-        counts.append(tokens.shape[1])
-        return read(tokens, *rest)
+    def counted(tokens: list[int], *rest: Any) -> int:
+        counts.append(len(tokens))
+        return next_token(tokens, *rest)
 
-    monkeypatch.setattr(uncompiled, "_read", counted)
+    monkeypatch.setattr(uncompiled.programs, "next_token", counted)
     uncompiled.reset()
     for prompt in (PROMPT[:30], [*PROMPT[:30], 1, 2], PROMPT[:30], [*PROMPT[:5], *PROMPT[:50]]):
         list(uncompiled.greedy(prompt, 1))

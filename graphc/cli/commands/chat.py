@@ -13,9 +13,7 @@ from collections.abc import Iterator
 from graphc.cli import arguments, console, language
 from graphc.cli.fields import Field
 from graphc.cli.token_times import SECONDS, Timed
-from graphc.llm.generation import Generator
-from graphc.llm.loading import load
-from graphc.llm.tokenizer import load_tokenizer, until
+from graphc.llm.tokenizer import until
 
 EXAMPLES = (
     "graphc chat model.gguf",
@@ -47,11 +45,11 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    sampling, tokenizer = language.sampling_of(options), load_tokenizer(options.file)
+    sampling, tokenizer = language.sampling_of(options), language.tokenizer_of(options)
     start = [] if options.system is None else [{"role": "system", "content": options.system}]
     tokenizer.chat([*start, {"role": "user", "content": ""}])  # reports a template that refuses the first message
-    generator, messages = Generator(load(options.file, places=options.places)), [*start]
-    places = generator.decoder.places
+    generator, messages = language.open_generator(options.file, options.trust, options.places), [*start]
+    places = generator.places
     for line in _lines():
         if line == RESET:
             messages = [*start]

@@ -9,9 +9,7 @@ from pathlib import Path
 from graphc.cli import arguments, console, language
 from graphc.cli.fields import Field
 from graphc.cli.token_times import SECONDS, Timed
-from graphc.llm.generation import Generator
-from graphc.llm.loading import load
-from graphc.llm.tokenizer import load_tokenizer, until
+from graphc.llm.tokenizer import until
 
 EXAMPLES = (
     'graphc generate model.gguf "Once upon a time" --tokens 20',
@@ -19,6 +17,7 @@ EXAMPLES = (
     'graphc generate model.gguf "Once upon a time" --tokens 20 --temperature 0.8 --top-p 0.9 --seed 1 --stop "."',
     "graphc generate model.gguf --ids 5 8 13 --tokens 20",
     "graphc generate model.gguf --ids 5 8 13 --tokens 20 --prompt-cache text.npz",
+    'graphc generate model.gcm "Once upon a time" --tokens 20 --tokenizer model.gguf',
 )
 JSON = (
     Field("prompt[]", "integer", "a token of the prompt"),
@@ -55,9 +54,9 @@ def run(options: argparse.Namespace) -> int:
             f"there is no format for {options.prompt_cache!r}", remedy="write to a .safetensors or .npz file"
         )
     sampling = language.sampling_of(options)
-    tokenizer = None if options.ids is not None else load_tokenizer(options.file)
+    tokenizer = None if options.ids is not None else language.tokenizer_of(options)
     ids: list[int] = (options.ids or []) if tokenizer is None else tokenizer.encode(str(options.prompt))
-    generator = Generator(load(options.file, places=len(ids) + options.tokens))
+    generator = language.open_generator(options.file, options.trust, language.rounded(len(ids) + options.tokens))
     if options.prompt_cache and Path(options.prompt_cache).exists():
         generator.restore(options.prompt_cache)
     stops = frozenset[int]() if tokenizer is None else tokenizer.stops

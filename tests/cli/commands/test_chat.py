@@ -76,7 +76,7 @@ def test_full_caches(model: Path, graphc: Graphc, prompts: Prompts, type_lines: 
 def test_the_caches_are_kept_between_answers(
     model: Path, graphc: Graphc, type_lines: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("graphc.llm.generation.compile", lambda step, dims: step)
+    monkeypatch.setattr("graphc.llm.compiled_programs.compile", lambda step, dims: step)
     type_lines("a", "b")
     done = graphc("chat", model, "--tokens", 3, "--json")
     first, second = map(json.loads, done.out.splitlines())

@@ -50,7 +50,7 @@ def test_options_of_sampling_and_stops(model: Path, graphc: Graphc, monkeypatch:
 
 
 def test_the_cache_of_a_prompt(model: Path, graphc: Graphc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("graphc.llm.generation.compile", lambda step, dims: step)
+    monkeypatch.setattr("graphc.llm.compiled_programs.compile", lambda step, dims: step)
     counts, read = [], llm.Generator.common
     monkeypatch.setattr(llm.Generator, "common", lambda self, ids: [counts.append(read(self, ids)), counts[-1]][1])
     arguments = ("generate", model, "--tokens", 4, "--prompt-cache", tmp_path / "text.npz", "--ids", 5, 8, 13)

@@ -29,10 +29,12 @@ _LLAMA3 = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{DIGITS}| ?[^\s\p{L}\p{N}]+[\r\n]*"
     r"|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
+_LLAMA3_NAMES = ("llama-bpe", "llama-v3", "llama3")
+"""Vocabularies whose words are single tokens where they can be, and whose texts begin with a token of their own."""
 _SPLITS = {
     **dict.fromkeys(("default", "gpt-2"), (_GPT2,)),
     **dict.fromkeys(("smollm", "starcoder", "refact", "command-r"), (r"\p{N}", _GPT2)),
-    **dict.fromkeys(("llama-bpe", "llama-v3", "llama3", "smaug-bpe"), (_LLAMA3.replace("{DIGITS}", "{1,3}"),)),
+    **dict.fromkeys((*_LLAMA3_NAMES, "smaug-bpe"), (_LLAMA3.replace("{DIGITS}", "{1,3}"),)),
     **dict.fromkeys(("qwen2", "deepseek-r1-qwen"), (_LLAMA3.replace("{DIGITS}", ""),)),
 }
 """Expressions whose matches, one expression after the other, are the words of a text, by ``tokenizer.ggml.pre``."""
@@ -46,6 +48,7 @@ class Tokenizer:
         stops: tokens that end a text.
         template: Jinja template of chats; None without one.
         named: variables of the template, such as ``bos_token``, the text of the token that begins texts.
+        begin: tokens that the model expects before a text.
     """
 
     def __init__(
@@ -54,12 +57,18 @@ class Tokenizer:
         stops: frozenset[int] = frozenset(),
         template: str | None = None,
         named: Mapping[str, str] | None = None,
+        begin: Sequence[int] = (),
     ):
         self.core, self.stops, self.template, self.named = core, stops, template, dict(named or {})
+        self.begin = tuple(begin)
 
     def encode(self, text: str) -> list[int]:
         """Return the tokens of a text; control tokens in it, such as ``<|im_start|>``, are recognized."""
         return self.core.encode(text, add_special_tokens=False).ids
+
+    def prompt(self, text: str) -> list[int]:
+        """Return the tokens of a text from its beginning: ``begin``, and those of ``encode``."""
+        return [*self.begin, *self.encode(text)]
 
     def chat(self, messages: Sequence[Mapping[str, str]], add_generation_prompt: bool = True) -> list[int]:
         """Return the tokens of messages, formatted by the file's chat template.
@@ -78,7 +87,7 @@ class Tokenizer:
             [1, 9690, 198]
         """
         if self.template is None:
-            raise ArgumentError("the model's file has no chat template", remedy="pass the whole text to encode(text)")
+            raise ArgumentError("the model's file has no chat template", remedy="pass the whole text to prompt(text)")
         values = {**self.named, "add_generation_prompt": add_generation_prompt}
         return self.encode(render(self.template, messages, values))
 
@@ -170,7 +179,16 @@ def _of_metadata(file: GgufFile) -> Tokenizer:
     ids = {name: file.metadata.get(f"tokenizer.ggml.{stored}_token_id") for name, stored in _NAMED.items()}
     named = {f"{name}_token": tokens[i] for name, i in ids.items() if isinstance(i, int) and 0 <= i < len(tokens)}
     template = _template(file.metadata.get("tokenizer.chat_template"))
-    return Tokenizer(core, frozenset(end for end in ends if isinstance(end, int)), template, named)
+    stops = frozenset(end for end in ends if isinstance(end, int))
+    return Tokenizer(core, stops, template, named, _begin(file, ids["bos"]))
+
+
+def _begin(file: GgufFile, begin: Any) -> tuple[int, ...]:
+    """Return the token of the beginning, where the file says that texts have it. If it says nothing, texts have it with
+    vocabularies of SentencePiece and of Llama 3, as in llama.cpp."""
+    kind, split = (file.metadata.get(f"tokenizer.ggml.{key}") for key in ("model", "pre"))
+    has_begin = file.metadata.get("tokenizer.ggml.add_bos_token", kind == "llama" or split in _LLAMA3_NAMES)
+    return (begin,) if has_begin and isinstance(begin, int) else ()
 
 
 def _byte_level(file: GgufFile, tokens: list[str], types: np.ndarray) -> Any:
@@ -183,7 +201,8 @@ def _byte_level(file: GgufFile, tokens: list[str], types: np.ndarray) -> Any:
     if not isinstance(merges, list):
         raise ArtifactError(f"{file.path}: the merges are not a list of strings", remedy=CONVERT_AGAIN)
     pairs = [tuple(merge.split(" ", 1)) for merge in merges]
-    core = package.Tokenizer(package.models.BPE({t: i for i, t in enumerate(tokens)}, pairs))
+    whole = split in _LLAMA3_NAMES
+    core = package.Tokenizer(package.models.BPE({t: i for i, t in enumerate(tokens)}, pairs, ignore_merges=whole))
     words = [package.pre_tokenizers.Split(package.Regex(pattern), "isolated") for pattern in _SPLITS[split]]
     byte_level = package.pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     core.pre_tokenizer = package.pre_tokenizers.Sequence([*words, byte_level])
@@ -212,7 +231,9 @@ def _of_folder(path: Path) -> Tokenizer:
     end = core.token_to_id(named.get("eos_token", ""))
     file = path / _TEMPLATE
     template = file.read_text(encoding="utf-8") if file.is_file() else _template(config.get("chat_template"))
-    return Tokenizer(core, _stops(path) | (frozenset() if end is None else {end}), template, named)
+    full, bare = (core.encode("a", add_special_tokens=special).ids for special in (True, False))
+    begin = full[: full.index(bare[0])] if bare and bare[0] in full else []
+    return Tokenizer(core, _stops(path) | (frozenset() if end is None else {end}), template, named, begin)
 
 
 def _stops(path: Path) -> frozenset[int]:

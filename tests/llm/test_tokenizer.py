@@ -67,6 +67,43 @@ def test_merges_of_a_file(tmp_path: Path):
     assert len(tokenizer.encode("abc")) == 2 and tokenizer.stops == {257, 258, 259}
 
 
+@pytest.mark.parametrize(
+    ("changes", "begin"),
+    [
+        ({}, []),
+        ({"tokenizer.ggml.add_bos_token": True}, [257]),
+        ({"tokenizer.ggml.pre": "llama-bpe"}, [257]),
+        ({"tokenizer.ggml.pre": "llama-bpe", "tokenizer.ggml.add_bos_token": False}, []),
+    ],
+)
+def test_the_token_of_the_beginning(changes: dict, begin: list[int], tmp_path: Path):
+    metadata = {**vocabulary(), "tokenizer.ggml.bos_token_id": 257, **changes}
+    (tmp_path / "a.gguf").write_bytes(gguf_bytes(metadata, {}))
+    tokenizer = llm.load_tokenizer(tmp_path / "a.gguf")
+    assert tokenizer.prompt("ab") == [*begin, *tokenizer.encode("ab")] and len(tokenizer.encode("ab")) == 2
+
+
+def test_words_of_llama_3_are_single_tokens_without_merges(tmp_path: Path):
+    metadata = vocabulary()
+    metadata["tokenizer.ggml.tokens"][256] = "abc"
+    metadata["tokenizer.ggml.token_type"][256] = 1
+    counts = []
+    for split in ("default", "llama-bpe"):
+        (tmp_path / "a.gguf").write_bytes(gguf_bytes({**metadata, "tokenizer.ggml.pre": split}, {}))
+        counts.append(len(llm.load_tokenizer(tmp_path / "a.gguf").encode("abc")))
+    assert counts == [3, 1]
+
+
+def test_the_beginning_of_texts_of_folders(tmp_path: Path, tokenizer: llm.Tokenizer):
+    processors = tokenizers.processors
+    tokenizer.core.post_processor = processors.TemplateProcessing(
+        "<|3|> $A <|4|>", None, [("<|3|>", 259), ("<|4|>", 260)]
+    )
+    tokenizer.core.save(str(tmp_path / "tokenizer.json"))
+    folder = llm.load_tokenizer(tmp_path)
+    assert folder.prompt("ab") == [259, *tokenizer.encode("ab")] and folder.encode("ab") == tokenizer.encode("ab")
+
+
 def test_folders(tmp_path: Path, tokenizer: llm.Tokenizer):
     with pytest.raises(ArtifactError, match=r"no tokenizer\.json"):
         llm.load_tokenizer(tmp_path)

@@ -117,9 +117,10 @@ class Module(ModuleState, ModuleHooks):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._compiled is not None and not (runs_as_python() or dispatch.runs_python()):
             return self._compiled(*args, **kwargs)
-        for argument in args:
+        for argument in (*args, *kwargs.values()) if kwargs else args:
             if argument.__class__ is np.ndarray and _is_layer(self):
                 args = tuple(map(_tensor_of, args))
+                kwargs = {name: _tensor_of(value) for name, value in kwargs.items()}
                 break
         module_path.enter(self)
         try:
@@ -130,7 +131,7 @@ class Module(ModuleState, ModuleHooks):
             module_path.note_origin(error)
             raise
         except AttributeError as error:
-            clearer_error = _taken_for_tensor(self, args, error)
+            clearer_error = _taken_for_tensor(self, {**dict(enumerate(args)), **kwargs}, error)
             if clearer_error is None:
                 raise
             raise clearer_error from error
@@ -420,12 +421,15 @@ def _tensor_of(argument: Any) -> Any:
     return from_numpy(argument) if argument.__class__ is np.ndarray and argument.dtype.kind in "biufc" else argument
 
 
-def _taken_for_tensor(module: Module, args: tuple[Any, ...], error: AttributeError) -> GraphcError | None:
-    """Build the error for a list, number or array among ``args`` that forward used as a tensor, or return None."""
-    for index, value in enumerate(args):
+def _taken_for_tensor(module: Module, args: dict[Any, Any], error: AttributeError) -> GraphcError | None:
+    """Build the error for a list, number or array that forward used as a tensor, or return None.
+
+    The keys of ``args`` are the positions and the names of the arguments.
+    """
+    for key, value in args.items():
         plain = isinstance(value, (list, tuple, int, float, np.ndarray))
         if value is error.obj and plain and hasattr(Tensor, error.name or ""):
-            clearer_error = no_tensor(f"{type(module).__name__}, argument {index}", value)
+            clearer_error = no_tensor(f"{type(module).__name__}, argument {key}", value)
             module_path.note_origin(clearer_error)
             return clearer_error
     return None

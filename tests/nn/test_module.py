@@ -477,6 +477,16 @@ def test_arrays_as_inputs_of_layers():
         outputs, _ = call(x)
         assert isinstance(outputs, graphc.Tensor) and graphc.allclose(outputs, net(graphc.tensor(x))[0])
         outputs.sum().backward()
+    linear = nn.Linear(3, 4)
+    for call in (linear, graphc.compile(linear)):
+        assert graphc.allclose(call(input=x), linear(graphc.tensor(x)))
+    linear.register_forward_pre_hook(lambda _, args, kwargs: seen.append(kwargs["input"]), with_kwargs=True)
+    seen: list[object] = []
+    linear(input=x)
+    assert isinstance(seen[0], graphc.Tensor)
+    lstm, states = nn.LSTM(3, 2), graphc.zeros(1, 2)
+    outputs, _ = lstm(x, hx=(states, states))  # tuples stay as they are
+    assert graphc.allclose(outputs, lstm(input=x)[0])
     assert nn.Embedding(4, 2)(np.array([1, 2])).shape == (2, 2)
     assert nn.ReLU()(np.ones(2)).dtype is graphc.float64  # as of graphc.tensor(array)
 
@@ -507,3 +517,5 @@ def test_a_forward_of_the_user_gets_arrays_as_they_are():
     assert Imported()(np.ones(2)) == 2
     with pytest.raises(ArgumentError, match=r"Method, argument 0: numpy.ndarray is no tensor\n"):
         Method()(np.ones(2))
+    with pytest.raises(ArgumentError, match=r"Method, argument x: numpy.ndarray is no tensor\n"):
+        Method()(x=np.ones(2))

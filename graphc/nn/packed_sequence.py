@@ -75,7 +75,14 @@ class MaskedSequence(PackedSequence):
     def with_padded(self, x: Tensor, value: float = 0.0) -> MaskedSequence:
         """Return this with the elements of [steps, batch, ...], and ``value`` after the end of each sequence."""
         mask = self.mask()
-        return MaskedSequence(ew.where(mask.reshape(*mask.shape, *(1,) * (len(x.shape) - 2)), x, value), self.lengths)
+        return self._replace(data=ew.where(mask.reshape(*mask.shape, *(1,) * (len(x.shape) - 2)), x, value))
+
+
+class NumberedSequence(MaskedSequence):
+    """MaskedSequence whose lengths are numbers among the arguments. Code that needs their values raises
+    ValueNeededError: the function is then traced again with the values, and gets a PackedSequence."""
+
+    __slots__ = ()
 
 
 def steps_within(lengths: Tensor, steps: int) -> Tensor:

@@ -116,6 +116,72 @@ def test_lengths_as_data_as_torch(torch, kind: str):
     assert len(compiled.programs) == 1
 
 
+LISTS = [[4, 1, 2], [1, 2, 3], [2, 4, 1], [3, 3, 4]]
+"""Lists of lengths, no two of which agree in all positions."""
+
+
+def test_a_list_of_lengths_becomes_data():
+    layer = nn.GRU(2, 3)
+
+    def padded(x: Any, lengths: Any) -> Any:
+        packed, last = layer(pack_padded_sequence(x, lengths, enforce_sorted=False))
+        return pad_packed_sequence(packed, total_length=4)[0], last
+
+    x, compiled = graphc.randn(4, 3, 2), graphc.compile(padded)
+    for lengths in LISTS:
+        for a, b in zip(compiled(x, lengths), padded(x, lengths), strict=True):
+            assert graphc.allclose(a, b, atol=1e-6)
+    assert len(compiled.programs) == 2  # the first list is part of its program
+    with pytest.raises(IndexRangeError, match="pack_padded_sequence: length 5"):
+        compiled(x, [5, 1, 3])
+    for lengths in ((1, 2, 3), (2, 3, 1), (3, 1, 2)):
+        assert graphc.allclose(compiled(x, lengths)[0], padded(x, lengths)[0], atol=1e-6)
+    assert len(compiled.programs) == 4  # two for tuples
+    for lengths in map(np.array, LISTS):
+        compiled(x, lengths)
+    assert len(compiled.programs) == 5  # arrays are tensors
+
+
+@pytest.mark.parametrize("needs", ["data", "steps"])
+def test_a_list_of_lengths_whose_values_are_needed(needs: str):
+    layer = nn.GRU(2, 3)
+
+    def result(x: Any, lengths: Any) -> Any:
+        packed, _ = layer(pack_padded_sequence(x, lengths, enforce_sorted=False))
+        return packed.data if needs == "data" else pad_packed_sequence(packed)[0]
+
+    x, compiled = graphc.randn(4, 3, 2), graphc.compile(result)
+    for lengths in LISTS:
+        expected = result(x, lengths)
+        assert compiled(x, lengths).shape == expected.shape
+        assert graphc.allclose(compiled(x, lengths), expected, atol=1e-6)
+    assert len(compiled.programs) == len(LISTS)
+
+
+def test_a_training_step_with_a_list_of_lengths():
+    def losses(compiles: bool) -> list[float]:
+        graphc.manual_seed(0)
+        layer, x = nn.GRU(2, 3), graphc.randn(4, 3, 2)
+        sgd = graphc.optim.SGD(layer.parameters(), lr=0.1)
+
+        def loss(x: Any, lengths: Any) -> Any:
+            return layer(pack_padded_sequence(x, lengths, enforce_sorted=False))[1].square().mean()
+
+        if compiles:
+            step = graphc.compile_step(loss, optimizer=sgd)
+            return [float(step(x, lengths)) for lengths in LISTS]
+        numbers = []
+        for lengths in LISTS:
+            sgd.zero_grad()
+            value = loss(x, lengths)
+            value.backward()
+            sgd.step()
+            numbers.append(float(value))
+        return numbers
+
+    assert losses(True) == pytest.approx(losses(False), abs=1e-6)
+
+
 def test_lengths_of_calls_are_checked():
     def through(x: Any, lengths: Any, ordered: bool, total: int | None = None) -> Any:
         packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=ordered)

@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.errors import AttributeValueError, ShapeError
+from graphc.base.errors import AttributeValueError, ShapeError, ValueNeededError
+from graphc.base.dtypes import int64
+from graphc.base.sizes.symbolic import is_symbolic
 from graphc.nn.packed_sequence import (
     MaskedSequence,
+    NumberedSequence,
     PackedSequence,
     lengths_of,
     packed_data,
@@ -20,7 +23,7 @@ from graphc.nn.packed_sequence import (
 from graphc.ops.movement import shape
 from graphc.ops.movement.shape import concat
 from graphc.ops.pointwise import elementwise as ew
-from graphc.tensors.creation import from_numpy
+from graphc.tensors.creation import from_numpy, tensor
 from graphc.tensors.free_functions import assert_true
 from graphc.tensors.indexing import require
 from graphc.tensors.tensor import Tensor
@@ -78,9 +81,12 @@ def pack_padded_sequence(
 
     They must come longest first unless ``enforce_sorted=False``. Raises AttributeValueError and ShapeError for lengths
     that do not fit. A compiled function with ``lengths`` as a tensor argument is one program for all lengths: it
-    computes all steps and masks those after the end of a sequence, and checks the lengths in each call.
+    computes all steps and masks those after the end of a sequence, and checks the lengths in each call. A list among
+    the arguments becomes data of the program once another one comes.
     """
     x = input.transpose(0, 1) if batch_first else input
+    if isinstance(lengths, (tuple, list)) and any(map(is_symbolic, lengths)):
+        return NumberedSequence(*_masked(x, tensor(lengths, dtype=int64), enforce_sorted))
     if isinstance(lengths, Tensor) and front().known(lengths) is None:
         return _masked(x, lengths, enforce_sorted)
     numbers = lengths_of(lengths, x.shape[1])
@@ -148,6 +154,8 @@ def _unmasked(sequence: MaskedSequence, value: float, total_length: int | None) 
     """Return [steps, batch, ...] and the lengths; each call checks that the number of steps is that of eager mode."""
     x, lengths = sequence.with_padded(sequence.padded, value).padded, sequence.lengths
     steps = x.shape[0]
+    if total_length is None and isinstance(sequence, NumberedSequence):
+        raise ValueNeededError("pad_packed_sequence: the number of steps is the longest length")
     if total_length is None:
         message = "pad_packed_sequence: no sequence has all steps of the input: pass total_length= the number of steps"
         assert_true(ew.eq(lengths, steps).any(), message)

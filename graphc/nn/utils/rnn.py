@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.errors import AttributeValueError, ShapeError, ValueNeededError
 from graphc.base.dtypes import int64
+from graphc.base.errors import AttributeValueError, ShapeError, ValueNeededError
 from graphc.base.sizes.symbolic import is_symbolic
 from graphc.nn.packed_sequence import (
     MaskedSequence,

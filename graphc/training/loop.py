@@ -303,6 +303,8 @@ class Training:
 
 def samples_in(batch: Any) -> int:
     """Return the number of samples of a batch: the first size of its first array."""
-    while isinstance(batch, (Mapping, list, tuple)):
+    sizes = getattr(batch, "shape", None)
+    while sizes is None and isinstance(batch, (tuple, list, Mapping)):
         batch = next(iter(batch.values() if isinstance(batch, Mapping) else batch))
-    return batch.shape[0] if getattr(batch, "shape", ()) else 1
+        sizes = getattr(batch, "shape", None)
+    return sizes[0] if sizes else 1

@@ -84,6 +84,8 @@ def numbers_in(result: Any) -> dict[str, Any]:
     The names are the keys of dictionaries, the fields of named tuples, ``loss`` for a single scalar or the first of
     several, and ``loss.1`` and so on for others. Raises ArgumentError for a result without a scalar.
     """
+    if _is_scalar(result):
+        return {"loss": result}
     numbers: dict[str, Any] = {}
     if isinstance(result, Mapping):
         numbers = {str(name): value for name, value in result.items() if _is_scalar(value)}
@@ -94,8 +96,6 @@ def numbers_in(result: Any) -> dict[str, Any]:
                 numbers |= numbers_in(value) if value else {}
             elif _is_scalar(value):
                 numbers[name] = value
-    elif _is_scalar(result):
-        numbers = {"loss": result}
     if not numbers:
         raise ArgumentError(
             f"fit: the step returned {type(result).__name__} without a number", remedy="return the loss, a scalar"

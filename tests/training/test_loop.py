@@ -12,7 +12,7 @@ import pytest
 from graphc.cli.trainer.order import Order, OrderedBatches
 from graphc.errors import ArgumentError, ArtifactError, NonFiniteError
 from graphc.training.checkpoint import Checkpoints
-from graphc.training.loop import Rules, Training, TrainingProgress, Watcher
+from graphc.training.loop import Rules, Training, TrainingProgress, Watcher, samples_in
 from tests.training.linear import Linear, data
 
 ORDER = Order(20, 4, seed=1, shuffle=True)
@@ -50,6 +50,21 @@ def test_each_epoch_ends_with_means_and_the_loss_falls():
         ("epoch", 5 * (n + 1), n + 1) for n in range(20)
     ]
     assert lines[-1]["loss"] < lines[0]["loss"] / 20 and "error" in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("batch", "count"),
+    [
+        (np.ones((5, 2)), 5),
+        ((np.ones(3), np.ones(7)), 3),
+        ([{"x": (np.ones((4, 1)),)}, 1], 4),
+        ((2.0, np.ones(3)), 1),
+        (np.ones(()), 1),
+        ("text", 1),
+    ],
+)
+def test_samples_of_a_batch(batch: Any, count: int):
+    assert samples_in(batch) == count
 
 
 def test_means_count_samples():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,11 +30,13 @@ from graphc.runtime.call import Executable
 from graphc.runtime.loader import host, load_object, runs_here
 
 if TYPE_CHECKING:
+    from graphc.compiler.stages import Stages
     from graphc.ir.graph.graph import Graph
+else:
+    Stages = deferred("graphc.compiler.stages:Stages")
 
 # Import graphs and the compiler only for programs that neither the file nor the cache has.
 Refusals = deferred("graphc.compiler.refusals:Refusals")
-Stages = deferred("graphc.compiler.stages:Stages")
 assumed = deferred("graphc.ir.graph.interpret:assumed")
 bind = deferred("graphc.ir.graph.interpret:bind")
 checks_of = deferred("graphc.compiler.refusals:checks_of")
@@ -101,6 +104,10 @@ class Programs:
             return watch(graph, constants.keys())
         return freeze(restricted(graph, added), constants)
 
+    def _stages(self, entry: StoredEntry, live: bool = False, added: Sequence[Assumption] = ()) -> Stages:
+        """Return the stages of an entry's program for this machine, none computed yet."""
+        return Stages(self._graph(entry, live, added), target=running_target(self.machine))
+
     def _checks(self, entry: StoredEntry) -> Graph:
         """Return the part of an entry's graph that computes its checks."""
         graph = read_graph(self.stored, entry.spec.name)
@@ -124,10 +131,12 @@ class Programs:
         # NOTE: of two instruction sets of one architecture, the larger one includes the other.
         best = max(fitting, key=lambda code: len(code.manifest.target.features))
         program = _load_native(self.stored, entry, best)
-        if not best.assumptions:
+        added = [assumption.known() for assumption in best.assumptions]
+        program.stages = partial(self._stages, entry, added=added)
+        if not added:
             return Loaded(program, None)
         programs, _ = self._sized(entry)
-        programs.add(program, [assumption.known() for assumption in best.assumptions])
+        programs.add(program, added)
         return Loaded(programs, None)
 
     def _is_made_for(self, code: Code) -> bool:
@@ -171,11 +180,11 @@ class Programs:
         own = not own_ops.NAMES.isdisjoint(entry.spec.ops)
         start = time.perf_counter()
         if disk is not None and (own or not self.stored.digest or (self.state.is_changed and not live)):
-            key = key_parts(Stages(self._graph(entry, live, added), target=running_target(self.machine)))
+            key = key_parts(self._stages(entry, live, added))
         made: list[Any] = []
 
         def build() -> cache.CacheEntry:
-            made.append(Stages(self._graph(entry, live, added), target=running_target(self.machine)))
+            made.append(self._stages(entry, live, added))
             return compile_stages(made[0])
 
         code, was_there = find_or_build(disk, spec, key, build)
@@ -212,7 +221,9 @@ class Programs:
         if is_device(self.machine):
             return self._on_machine(self._graph(entry, added=added))
         code, seconds = self._found(entry, added=added)
-        return Loaded(load_ready(code), seconds)
+        program = load_ready(code)
+        program.stages = partial(self._stages, entry, added=added)
+        return Loaded(program, seconds)
 
     def _alone(self, entry: StoredEntry, sizes: Mapping[str, int]) -> Loaded:
         """Return the program of single sizes."""

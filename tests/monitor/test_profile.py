@@ -124,6 +124,37 @@ def test_kernels_lie_within_their_call_and_have_the_names_of_the_program(net: Ne
 
 
 @needs_counter
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize("dims", [None, {"x": (gc.Dim("batch"), None)}])
+def test_kernels_of_a_loaded_model(net: Net, tmp_path: Path, native: bool, dims: Any):
+    x = gc.randn(8, 16)
+    path = tmp_path / "net.gcm"
+    gc.export(net.eval(), x, path=path, native=native, dims=dims)
+    model = gc.load(path, trust=native)
+    expected = model(x).numpy()
+    with gc.profile() as session:
+        results = [model(x).numpy() for _ in range(2)]
+    assert all((result == expected).all() for result in results)
+    kernels = of_kind(complete(session), "kernel")
+    assert kernels and [k["name"] for k in kernels] == 2 * [k["name"] for k in kernels[: len(kernels) // 2]]
+    assert {"layers.0", "last"} <= {module for k in kernels for module in k["args"]["module"].split(", ")}
+    assert (model(x).numpy() == expected).all()
+
+
+@needs_counter
+def test_kernels_of_a_loaded_model_have_its_present_weights(net: Net, tmp_path: Path):
+    x = gc.randn(8, 16)
+    gc.export(net, x, path=tmp_path / "net.gcm", dims={"x": (gc.Dim("batch"), None)})
+    model = gc.load(tmp_path / "net.gcm")
+    other = Net()
+    with gc.profile() as session:
+        model(x)
+        model.load_state_dict(other.state_dict())
+        assert gc.allclose(model(x), other(x), atol=1e-6)
+    assert of_kind(complete(session), "kernel")
+
+
+@needs_counter
 def test_a_training_step_of_a_profile_changes_weights_as_always():
     def trained(profiled: bool) -> list[Any]:
         gc.manual_seed(1)

@@ -63,12 +63,18 @@ def run(options: argparse.Namespace) -> int:
     tokens = Timed(generator.generate(ids, options.tokens, stops, sampling))
     texts = [] if options.json else None
     pieces = map("{} ".format, tokens) if tokenizer is None else tokenizer.stream(tokens)
-    for text in until(pieces, options.stop):
+    try:
+        for text in until(pieces, options.stop):
+            if texts is None:
+                sys.stdout.write(text)
+                sys.stdout.flush()
+            else:
+                texts.append(text)
+    except KeyboardInterrupt:
         if texts is None:
-            sys.stdout.write(text)
+            console.emit("")  # so that the message of the interrupt has a line of its own
             sys.stdout.flush()
-        else:
-            texts.append(text)
+        raise
     if options.prompt_cache:
         generator.save(options.prompt_cache)
     if texts is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from graphc.cli import arguments, console, language
@@ -61,25 +62,29 @@ def run(options: argparse.Namespace) -> int:
         generator.restore(options.prompt_cache)
     stops = frozenset[int]() if tokenizer is None else tokenizer.stops
     tokens = Timed(generator.generate(ids, options.tokens, stops, sampling))
-    texts = [] if options.json else None
     pieces = map("{} ".format, tokens) if tokenizer is None else tokenizer.stream(tokens)
-    try:
-        for text in until(pieces, options.stop):
-            if texts is None:
-                sys.stdout.write(text)
-                sys.stdout.flush()
-            else:
-                texts.append(text)
-    except KeyboardInterrupt:
-        if texts is None:
-            console.emit("")  # so that the message of the interrupt has a line of its own
-            sys.stdout.flush()
-        raise
+    text = _text(until(pieces, options.stop), silent=options.json)
     if options.prompt_cache:
         generator.save(options.prompt_cache)
-    if texts is None:
-        console.emit("")
-        return console.OK
-    text = "" if tokenizer is None else "".join(texts)
-    console.emit_json({"prompt": ids, "tokens": tokens.tokens, "text": text, **tokens.seconds()})
+    if options.json:
+        text = "" if tokenizer is None else text
+        console.emit_json({"prompt": ids, "tokens": tokens.tokens, "text": text, **tokens.seconds()})
     return console.OK
+
+
+def _text(pieces: Iterator[str], silent: bool) -> str:
+    """Return the joined pieces. Unless ``silent``, print them as they come, and end their line, also at Ctrl-C."""
+    if silent:
+        return "".join(pieces)
+    texts: list[str] = []
+    try:
+        for piece in pieces:
+            texts.append(piece)
+            sys.stdout.write(piece)
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        console.emit("")
+        sys.stdout.flush()
+        raise
+    console.emit("")
+    return "".join(texts)

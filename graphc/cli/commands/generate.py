@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
         )
     sampling = language.sampling_of(options)
     tokenizer = None if options.ids is not None else language.tokenizer_of(options)
-    ids: list[int] = (options.ids or []) if tokenizer is None else tokenizer.encode(str(options.prompt))
+    ids: list[int] = (options.ids or []) if tokenizer is None else tokenizer.prompt(str(options.prompt))
     generator = language.open_generator(options.file, options.trust, language.rounded(len(ids) + options.tokens))
     if options.prompt_cache and Path(options.prompt_cache).exists():
         generator.restore(options.prompt_cache)

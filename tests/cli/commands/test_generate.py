@@ -33,6 +33,19 @@ def test_text_is_printed_as_it_comes(model: Path, graphc: Graphc):
     assert (done.code, done.out) == (0, data["text"] + "\n") and len(data["prompt"]) == 2
 
 
+def test_a_model_file_and_its_tokenizer(model: Path, graphc: Graphc, tmp_path: Path):
+    pytest.importorskip("tokenizers", reason="tokenizers is not installed")
+    file, text = tmp_path / "model.gcm", ("ab", "--tokens", 6)
+    assert graphc("compile", model, "--places", 128, "--native", "-o", file).code == console.OK
+    expected = graphc("generate", model, *text).out
+    assert graphc("generate", file, *text, "--tokenizer", model, "--trust").out == expected
+    assert graphc("generate", file, *text, "--tokenizer", model).out == expected
+    missing = graphc("generate", file, *text)
+    assert missing.code == console.USAGE and "--tokenizer model.gguf" in missing.err
+    many = graphc("generate", file, "ab", "--tokens", 200, "--tokenizer", model)
+    assert many.code != console.OK and "exceed the 128 places" in many.err
+
+
 def test_options_of_sampling_and_stops(model: Path, graphc: Graphc, monkeypatch: pytest.MonkeyPatch):
     pytest.importorskip("tokenizers", reason="tokenizers is not installed")
     samplings = []

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from benchmarks import jobs
+from tests.distributed.processes import launch, needs_mpi
 from tests.examples.run_example import run_example
 
 
@@ -24,10 +25,22 @@ class Check(NamedTuple):
 
 
 CHECKS = {
+    "char_gpt": Check(r"loss (.+)", ((1.3, 2.2),)),
+    "custom_function": Check(r"accuracy (.+)", ((0.93, 1),), ("sklearn",)),
     "digits_cnn": Check(r"accuracy (.+)", ((0.97, 1),), ("sklearn",)),
     "hooks": Check(r"9 layers watched, loss (.+)", ((0, 0.3),), ("sklearn",)),
+    "nan_hunt": Check(
+        r"found: Sequential_step: step 32: .* made by div in 0 \(Normalize\), forward: .*", (), ("sklearn",)
+    ),
+    "onnx_both_ways": Check(r"accuracy of the file (.+)", ((0.95, 1),), ("sklearn", "onnx")),
+    "ppo_to_c": Check(r"the library balances (\d+) of 20 poles for 500 steps", ((18, 20),)),
+    "resnet_compile": Check(r"accuracy (.+)", ((0.93, 1),), ("sklearn", "torch")),
+    "resume": Check(r"same weights: True", (), ("sklearn",)),
+    "serve": Check(r"360 answers, accuracy (.+)", ((0.93, 1),), ("sklearn",)),
+    "two_processes": Check(r"accuracy (.+)", ((0.93, 1),), ("sklearn",)),
+    "view": Check(r"out/net.html: (\d+) passes, .* nodes, (\d+) kernel calls, .*", ((20, 100), (2, 20))),
 }
-UNTRAINED = frozenset[str]()
+UNTRAINED = frozenset({"view"})
 """Jobs without epochs."""
 
 
@@ -47,6 +60,17 @@ def test_a_job_reaches_its_result(name: str, tmp_path: Path):
     assert match, last
     for number, (low, high) in zip(match.groups(), check.ranges, strict=True):
         assert low <= float(number) <= high, last
+
+
+@needs_mpi
+def test_two_processes_learn_as_one_does(tmp_path: Path):
+    pytest.importorskip("sklearn")
+    alone = run_example("jobs/two_processes.py", folder=tmp_path)
+    both = launch(jobs.GRAPHC / "two_processes.py", 2, timeout=200)
+    assert both.returncode == 0, both.stderr
+    losses = [[float(x) for x in re.findall(r"epoch \d+: loss ([\d.]+)", text)] for text in (alone, both.stdout)]
+    assert len(losses[0]) == 10
+    assert losses[1] == pytest.approx(losses[0], rel=1e-2)
 
 
 @pytest.mark.parametrize("name", [name for name in CHECKS if jobs.peer_of(name)])

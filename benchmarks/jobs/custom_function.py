@@ -19,16 +19,16 @@ class Sign(torch.autograd.Function):
         return torch.where(weight < 0, -1.0, 1.0)
 
     @staticmethod
-    def backward(ctx, gradient):
+    def backward(ctx, *gradients):
         (weight,) = ctx.saved_tensors
-        return gradient * (weight.abs() <= 1)
+        return gradients[0] * (weight.abs() <= 1)
 
 
 class BinaryLinear(nn.Linear):
     """Linear layer whose weights are -1 or 1."""
 
-    def forward(self, x):
-        return F.linear(x, Sign.apply(self.weight), self.bias)
+    def forward(self, input):
+        return F.linear(input, Sign.apply(self.weight), self.bias)
 
 
 torch.manual_seed(0)

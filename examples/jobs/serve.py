@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 from sklearn.datasets import load_digits
+from sklearn.metrics import accuracy_score
 from sklearn.model_selection import train_test_split
 
 import graphc as gc
@@ -52,4 +53,4 @@ with subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE, te
     url = f"http://127.0.0.1:{int(server.stdout.readline())}"
     answers = [json.load(urlopen(url, json.dumps([image.tolist()]).encode()))[0] for image in test_x]
     server.terminate()
-print(f"{len(answers)} answers, accuracy {(answers == test_y).mean():.3f}")
+print(f"{len(answers)} answers, accuracy {accuracy_score(test_y, answers):.3f}")

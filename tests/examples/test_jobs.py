@@ -42,13 +42,17 @@ CHECKS = {
 }
 UNTRAINED = frozenset({"view"})
 """Jobs without epochs."""
+SLOW = frozenset({"char_gpt", "resnet_compile"})
+"""Jobs of ten seconds and more."""
 
 
 def test_every_job_has_a_check():
     assert jobs.job_names() == sorted(CHECKS)
 
 
-@pytest.mark.parametrize("name", CHECKS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in CHECKS]
+)
 def test_a_job_reaches_its_result(name: str, tmp_path: Path):
     check = CHECKS[name]
     for package in check.packages:

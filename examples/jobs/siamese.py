@@ -21,21 +21,17 @@ net = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 16))
 optimizer = gc.optim.Adam(net.parameters(), lr=1e-3)
 
 
-@gc.compile
-def train(anchors, positives, negatives):
-    optimizer.zero_grad()
-    loss = F.triplet_margin_loss(net(anchors), net(positives), net(negatives), margin=1.0)
-    loss.backward()
-    optimizer.step()
-    return loss
+def loss(anchors, positives, negatives):
+    return F.triplet_margin_loss(net(anchors), net(positives), net(negatives), margin=1.0)
 
 
+step = gc.compile_step(loss, optimizer=optimizer)
 for epoch in range(10):
     start, losses = time.perf_counter(), []
     for rows in random.permutation(1400).reshape(-1, 50):
         positives = [random.choice(same[y]) for y in y_train[rows]]
         negatives = [random.choice(other[y]) for y in y_train[rows]]
-        losses.append(train(*(gc.tensor(x_train[i]) for i in (rows, positives, negatives))).item())
+        losses.append(step(*(gc.tensor(x_train[i]) for i in (rows, positives, negatives))).item())
     if epoch == 0:
         print(f"first epoch: {time.perf_counter() - start:.2f} s")
     print(f"epoch {epoch + 1}: loss {np.mean(losses):.4f}")

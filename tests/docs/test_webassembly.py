@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,13 @@ globalThis.document = { querySelector: (name) => (name === "pre" ? pre : slider)
 
 def built(folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(str(folder))
     page = Page("docs/webassembly.md")
-    build = re.findall(r"^```python\n(.*?)^```$", page.text, re.MULTILINE | re.DOTALL)[0]
+    model, build = re.findall(r"^```python\n(.*?)^```$", page.text, re.MULTILINE | re.DOTALL)[:2]
+    (folder / "policy.py").write_text(model)
+    monkeypatch.delitem(sys.modules, "policy", raising=False)
     exec(build, page.namespace)
+    sys.modules.pop("policy", None)
     return page.text
 
 

@@ -19,6 +19,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 
 import graphc
@@ -74,6 +75,7 @@ EXCEPTIONS = {
     ("docs/language_models.md", "graphc"): "needs a model of 90 MB from the network",
     ("docs/language_models.md", "cc"): "needs that model",
     ("docs/language_models.md", "./generate"): "needs that model",
+    ("docs/runners.md", "graphc bench"): "requires a time",
     ("docs/webassembly.md", "python -m http.server"): "serves until somebody stops it",
 }
 """Commands that are not run, by page and first words, each with the reason."""
@@ -115,7 +117,7 @@ def exception_for(page: str, line: str) -> str | None:
 
 
 def run_commands(page: str, text: str) -> None:
-    """Run the lines that call ``graphc``, ``python``, a compiler or its result; others install something, for instance."""
+    """Run lines that call ``graphc``, ``python``, a compiler or its result; others may install something."""
     for line in text.splitlines():
         program, *arguments = shlex.split(line, comments=True) or [""]
         if exception_for(page, line):
@@ -174,6 +176,43 @@ class Page:
         said, printed = block.printed, output.getvalue()
         if said is not None and not doctest.OutputChecker().check_output(said, printed, _COMPARE):
             pytest.fail(f"{self.name}:{block.line} prints\n{printed}\nthe page says\n{said}", pytrace=False)
+
+
+COMMANDS_ALONE = [
+    "docs/runners.md",
+    "docs/security.md",
+    "docs/vector_math.md",
+    *(f"docs/inside/{name}.md" for name in ("gpu", "libraries", "machine", "model_files", "passes", "schedule")),
+]
+"""Pages whose commands are about any model: the test writes ``net.py``, its files and its inputs."""
+NET = """
+from graphc import nn
+
+
+class Net(nn.Module):
+    def forward(self, x):
+        return x.exp().tanh()
+"""
+
+
+@pytest.mark.parametrize("name", COMMANDS_ALONE)
+def test_commands_about_any_model_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    x = np.linspace(-1, 1, 16, dtype=np.float32).reshape(2, 8)
+    np.save("x.npy", x)
+    np.save("batch.npy", x)
+    np.save("y.npy", np.tanh(np.exp(x)))
+    Path("net.py").write_text(NET)
+    Path("models").mkdir()
+    for path in ("net.gcm", "models/net.gcm"):
+        assert main(["compile", "net.py:Net", "--input", "x:f32[2,8]", "-o", path]) == 0
+    if name == "docs/runners.md":
+        pytest.importorskip("onnx", reason="the page runs an ONNX file")
+        assert main(["compile", "net.py:Net", "--input", "x:f32[2,8]", "-o", "net.onnx"]) == 0
+    blocks = [block for block in blocks_of((ROOT / name).read_text()) if block.language == "sh"]
+    for block in blocks:
+        run_commands(name, block.text)
+    assert blocks
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -63,6 +63,7 @@ PAGES = [
     "docs/solvers.md",
     "docs/distributions.md",
     "docs/reliability.md",
+    "docs/realtime.md",
     "docs/realtime_audio.md",
     "docs/policy_on_a_robot.md",
     "docs/embedding.md",

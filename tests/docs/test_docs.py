@@ -154,11 +154,17 @@ class Page:
         self.namespace: dict[str, Any] = {"__name__": "page"}
 
     def run(self) -> int:
-        """Run all blocks, programs and commands, and return how many."""
-        count = 0
-        for block in blocks_of(self.text):
-            self._run_block(block)
-            count += 1
+        """Run all blocks, programs and commands, and return how many. Forget the modules among its files."""
+        count, folder = 0, f"{Path.cwd()}{os.sep}"
+        linecache.clearcache()  # Files of other tests may have the same names.
+        try:
+            for block in blocks_of(self.text):
+                self._run_block(block)
+                count += 1
+        finally:
+            for name, module in [*sys.modules.items()]:
+                if str(getattr(module, "__file__", "")).startswith(folder):
+                    del sys.modules[name]
         return count
 
     def _run_block(self, block: Block) -> None:
@@ -220,14 +226,7 @@ def test_commands_about_any_model_run(name: str, tmp_path: Path, monkeypatch: py
 def test_programs_run_and_print_what_the_page_says(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    before = set(sys.modules)
-    linecache.clearcache()  # Files of other tests may have the same names.
-    try:
-        assert Page(name).run() >= 1
-    finally:
-        for path in tmp_path.glob("*.py"):
-            if path.stem not in before:
-                sys.modules.pop(path.stem, None)
+    assert Page(name).run() >= 1
 
 
 def test_what_the_page_for_users_of_pytorch_calls_missing_is_missing():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import count
@@ -28,6 +29,8 @@ parse_changes = deferred("graphc.codegen.machine.settings:parse_changes")
 
 TUNED = "program "
 """Prefix of the keys under which the cache has the costs that tuning chose for a program."""
+_KERNEL_FOLDER = re.compile(r"ipykernel_\d+")
+"""Folder of the cells of a notebook, with the number of the process, which differs in each run."""
 
 
 def key_inputs_of(graph: Graph, target: Target | str, text: str = "") -> tuple[str | np.ndarray, ...]:
@@ -35,7 +38,8 @@ def key_inputs_of(graph: Graph, target: Target | str, text: str = "") -> tuple[s
     of sizes. ``target`` may be its ``key_text``; ``text`` is that of the graph, where it has been printed.
     """
     facts = target if isinstance(target, str) else key_text(target)
-    return ("graph", facts, text or print_graph(graph), *assumed_sizes(graph), *collect_data(graph).values())
+    text = _KERNEL_FOLDER.sub("ipykernel", text or print_graph(graph))
+    return ("graph", facts, text, *assumed_sizes(graph), *collect_data(graph).values())
 
 
 def assumed_sizes(graph: Graph) -> list[str]:

@@ -14,7 +14,7 @@ import graphc as gc
 from graphc.codegen.machine.target import host_target
 from graphc.compiler import cache
 from graphc.compiler.compile import compile_graph
-from graphc.compiler.graph_programs import load_program, program_key
+from graphc.compiler.graph_programs import key_inputs_of, load_program, program_key
 from graphc.compiler.ready import key_text, spec_and_text, target_spec
 from graphc.errors import IndexRangeError
 from tests.compiler.graphs import mlp
@@ -47,3 +47,13 @@ def test_loaded_programs_explain_stopped_calls():
     program = load_program(compile_graph(graph), graph)
     with pytest.raises(IndexRangeError, match="7"):
         program.run([np.ones(4, np.float32), np.array([1, 7])])
+
+
+def test_cells_of_a_notebook_have_the_same_key_in_each_kernel():
+    def inputs(file: str):
+        namespace: dict = {}
+        exec(compile("def double(x):\n    return x * 2.0\n", file, "exec"), namespace)
+        return key_inputs_of(gc.trace(namespace["double"], gc.zeros(3)), "target")
+
+    assert inputs("/folder/ipykernel_11/5.py") == inputs("/folder/ipykernel_22/5.py")
+    assert inputs("/folder/ipykernel_11/5.py") != inputs("/folder/ipykernel_11/6.py")

@@ -25,19 +25,34 @@ class Check(NamedTuple):
 
 
 CHECKS = {
+    "autoencoder_anomaly": Check(r"auroc (.+)", ((0.97, 1),), ("sklearn",)),
     "char_gpt": Check(r"loss (.+)", ((1.3, 2.2),)),
     "custom_function": Check(r"accuracy (.+)", ((0.93, 1),), ("sklearn",)),
+    "data_workers": Check(r"accuracy (.+)", ((0.9, 1),)),
     "digits_cnn": Check(r"accuracy (.+)", ((0.97, 1),), ("sklearn",)),
+    "distillation": Check(r"teacher (.+), student (.+)", ((0.85, 1), (0.85, 1)), ("sklearn",)),
+    "embedding": Check(r"rmse (.+)", ((0.1, 0.25),)),
+    "forecast": Check(r"rmse (.+)", ((0.03, 0.15),)),
     "hooks": Check(r"9 layers watched, loss (.+)", ((0, 0.3),), ("sklearn",)),
+    "image_folder": Check(r"accuracy (.+)", ((0.9, 1),), ("sklearn", "PIL")),
+    "lora": Check(r"accuracy upwards (.+), downwards (.+)", ((0.95, 1), (0.95, 1))),
     "nan_hunt": Check(
         r"found: Sequential_step: step 32: .* made by div in 0 \(Normalize\), forward: .*", (), ("sklearn",)
     ),
+    "notebook": Check(r"accuracy (.+)", ((0.9, 1),), ("sklearn", "nbformat", "nbconvert", "ipykernel")),
     "onnx_both_ways": Check(r"accuracy of the file (.+)", ((0.95, 1),), ("sklearn", "onnx")),
     "ppo_to_c": Check(r"the library balances (\d+) of 20 poles for 500 steps", ((18, 20),)),
+    "quantize_and_ship": Check(
+        r"f32 (.+) (\d+) KiB, int8 (.+) (\d+) KiB", ((0.85, 1), (300, 400), (0.85, 1), (80, 110)), ("sklearn",)
+    ),
+    "regression": Check(r"r2 (.+)", ((0.35, 0.6),), ("sklearn",)),
     "resnet_compile": Check(r"accuracy (.+)", ((0.93, 1),), ("sklearn", "torch")),
     "resume": Check(r"same weights: True", (), ("sklearn",)),
     "serve": Check(r"360 answers, accuracy (.+)", ((0.93, 1),), ("sklearn",)),
+    "siamese": Check(r"accuracy (.+)", ((0.8, 1),), ("sklearn",)),
+    "tabular": Check(r"accuracy (.+)", ((0.85, 1),), ("sklearn",)),
     "two_processes": Check(r"accuracy (.+)", ((0.93, 1),), ("sklearn",)),
+    "variable_lengths": Check(r"accuracy (.+)", ((0.95, 1),)),
     "view": Check(r"out/net.html: (\d+) passes, .* nodes, (\d+) kernel calls, .*", ((20, 100), (2, 20))),
 }
 UNTRAINED = frozenset({"view"})

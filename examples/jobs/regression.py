@@ -11,7 +11,7 @@ from graphc.data import DataLoader, TensorDataset
 from graphc.nn import functional as F
 
 x, y = load_diabetes(return_X_y=True)
-x, y = StandardScaler().fit_transform(x).astype(np.float32), ((y - 152) / 77).astype(np.float32)[:, None]
+x, y = StandardScaler().fit_transform(x).astype(np.float32), (np.subtract(y, 152) / 77).astype(np.float32)[:, None]
 x_train, x_test, y_train, y_test = train_test_split(x, y, test_size=0.3, random_state=0)
 
 gc.manual_seed(0)
@@ -30,4 +30,4 @@ history = gc.fit(
     metrics={"r2": gc.metrics.R2()},
 )
 print(f"first epoch: {history[0]['seconds']:.2f} s")
-print(f"r2 {history['valid.r2'][history.best_epoch - 1]:.3f}")
+print(f"r2 {history['valid.r2'][(history.best_epoch or 1) - 1]:.3f}")

@@ -44,7 +44,8 @@ table = np.array([ages, incomes, regions], object).T
 x_train, x_test, y_train, y_test = train_test_split(table, answers, random_state=0)
 
 columns = ColumnTransformer([("numbers", StandardScaler(), [0, 1]), ("regions", OneHotEncoder(), [2])])
-pipeline = make_pipeline(columns, NetClassifier())
+classifier = NetClassifier()
+pipeline = make_pipeline(columns, classifier)
 pipeline.fit(x_train, y_train)
-print(f"first epoch: {pipeline[-1].history_[0]['seconds']:.2f} s")
+print(f"first epoch: {classifier.history_[0]['seconds']:.2f} s")
 print(f"accuracy {pipeline.score(x_test, y_test):.3f}")

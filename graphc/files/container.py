@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Thread
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -32,6 +33,8 @@ MAX_BYTES = 1 << 36
 """Largest file."""
 MAPPED_FROM = 1 << 20
 """Bytes from which mapping a file is faster than reading it, which takes a tenth of a millisecond for fewer."""
+CONCURRENT_FROM = 1 << 22
+"""Bytes of a section from which its digest, 2 ms or more, is worth a thread."""
 _WRITE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 MAX_SECTIONS = 4096
 STALE_SECONDS = 60.0
@@ -253,17 +256,49 @@ def read_with_digest(path: str | os.PathLike[str], mapped: bool | None = False) 
     removed meanwhile, but must not be written to: truncation ends this process with SIGBUS, and other changes go
     undetected. ``None`` maps read-only files of MAPPED_FROM bytes or more.
     """
+    with reading(path, mapped) as result:
+        return result
+
+
+@contextmanager
+def reading(path: str | os.PathLike[str], mapped: bool | None = False) -> Iterator[tuple[dict[str, np.ndarray], bytes]]:
+    """Yield what ``read_with_digest`` returns, while another thread computes the digests of large sections.
+
+    The end of the block waits for it and raises ArtifactError for a damaged section: use no result of the block before.
+    """
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise ArtifactError("it is not a regular file")
         with open(path, "rb") as file:
-            return _read_checked(file, mapped)
+            entries, body, digest = _read_checked(file, mapped)
+        sections, large = _check_bodies(entries, body)
+        damaged: list[str] = []
+        thread = Thread(target=_find_damaged, args=(large, damaged)) if large else None
+        if thread is not None:
+            thread.start()
     except ArtifactError as error:
         error.what = f"{os.fspath(path)}: {error.what}"
         raise
+    try:
+        yield sections, digest
+    finally:
+        if thread is not None:
+            thread.join()
+    if damaged:
+        raise ArtifactError(f"{os.fspath(path)}: {_damage(damaged[0])}", remedy=_COPY_AGAIN)
 
 
-def _read_checked(file: io.BufferedReader, mapped: bool | None) -> tuple[dict[str, np.ndarray], bytes]:
+def _find_damaged(sections: list[tuple[str, np.ndarray, bytes]], damaged: list[str]) -> None:
+    """Append the names of sections with other digests than expected."""
+    damaged.extend(name for name, section, expected in sections if sha256(section) != expected)
+
+
+def _damage(section: str) -> str:
+    return f"the file is damaged: the digest of section {section!r} differs"
+
+
+def _read_checked(file: io.BufferedReader, mapped: bool | None) -> tuple[list[Section], np.ndarray, bytes]:
+    """Return the entries of the section table, which has been checked, all bytes, and the digest of the file."""
     size = os.fstat(file.fileno()).st_size
     head = file.read(_HEADER.size)
     count = _check_header(head, size)
@@ -277,7 +312,7 @@ def _read_checked(file: io.BufferedReader, mapped: bool | None) -> tuple[dict[st
         body = np.frombuffer(mmap.mmap(file.fileno(), size, prot=mmap.PROT_READ), np.uint8)
     else:
         body = _read_body(file, head + table, size)
-    return _check_bodies(entries, body), head[-32:]
+    return entries, body, head[-32:]
 
 
 def _read_body(file: io.BufferedReader, start: bytes, size: int) -> np.ndarray:
@@ -338,13 +373,19 @@ def _check_table(table: bytes, size: int) -> list[Section]:
     return entries
 
 
-def _check_bodies(entries: list[Section], body: np.ndarray) -> dict[str, np.ndarray]:
-    sections = {}
+def _check_bodies(
+    entries: list[Section], body: np.ndarray
+) -> tuple[dict[str, np.ndarray], list[tuple[str, np.ndarray, bytes]]]:
+    """Return the sections, and name, bytes and expected digest of the large ones, whose digests are not checked yet."""
+    sections, large = {}, []
     end = _HEADER.size + _ENTRY.size * len(entries)
     for name, offset, length, digest in entries:
         section = body[offset : offset + length]
-        if sha256(section) != digest or body[end:offset].any():
-            raise ArtifactError(f"the file is damaged: the digest of section {name!r} differs", remedy=_COPY_AGAIN)
+        is_large = length >= CONCURRENT_FROM
+        if is_large:
+            large.append((name, section, digest))
+        if body[end:offset].any() or (not is_large and sha256(section) != digest):
+            raise ArtifactError(_damage(name), remedy=_COPY_AGAIN)
         sections[name] = section
         end = offset + length
-    return sections
+    return sections, large

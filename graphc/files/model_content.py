@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ import numpy as np
 from graphc.base.dtypes import BY_NAME, layout_of
 from graphc.base.errors import ArgumentError, ArtifactError
 from graphc.base.records import dataclass
-from graphc.files.container import MAX_BYTES, align, read_with_digest, write_sections
+from graphc.files.container import MAX_BYTES, align, reading, write_sections
 from graphc.files.digests import sha256
 from graphc.files.manifest import MAX_ENTRIES, Manifest, from_json, require, to_json
 from graphc.files.model_manifest import (
@@ -114,18 +114,24 @@ def save(path: str | os.PathLike[str], artifact: Artifact) -> ModelManifest:
     return arranged.manifest
 
 
-def load(path: str | os.PathLike[str], mapped: bool | None = False) -> Artifact:
+def load(
+    path: str | os.PathLike[str], mapped: bool | None = False, meanwhile: Callable[[Artifact], Any] | None = None
+) -> Artifact:
     """Read a model, checking every byte against its digest and every size against the limits.
 
     The tensors are read-only views of one block of memory, or of the file if it is ``mapped``, see
-    ``container.read_with_digest``. Raises ArtifactError and OSError.
+    ``container.read_with_digest``. ``meanwhile`` gets the model while digests are computed: its tensors and code may be
+    damaged. Raises ArtifactError and OSError.
     """
-    sections, digest = read_with_digest(path, mapped)
-    try:
-        return replace(_model(sections), digest=digest)
-    except ArtifactError as error:
-        error.what = f"{os.fspath(path)}: {error.what}"
-        raise
+    with reading(path, mapped) as (sections, digest):
+        try:
+            model = replace(_model(sections), digest=digest)
+        except ArtifactError as error:
+            error.what = f"{os.fspath(path)}: {error.what}"
+            raise
+        if meanwhile is not None:
+            meanwhile(model)
+    return model
 
 
 def entry_name(stored: Artifact, name: str | None) -> str:

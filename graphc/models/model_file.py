@@ -23,7 +23,7 @@ from graphc.models.chain import ChainedPrograms
 from graphc.models.formats import read_text_parts
 from graphc.models.model_call import ModelCall
 from graphc.models.model_programs import Programs
-from graphc.models.model_state import ModelState
+from graphc.models.model_state import ModelState, prepare_tensors
 from graphc.models.sized_model import SizedPrograms, SizesOfModel
 
 if TYPE_CHECKING:
@@ -368,7 +368,7 @@ def load(
     file; GradientError for ``trainable`` without a derivative; OSError when it cannot be read; CompileError.
     """
     machine = machine_named(target, device, strict_order)
-    stored = model_content.load(path, map)
+    stored = model_content.load(path, map, prepare_tensors)
     if not is_device(machine) and any(n.manifest.target.strict_order for e in stored.entries for n in e.natives):
         machine = strict_name(machine)
     try:

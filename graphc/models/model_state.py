@@ -20,6 +20,12 @@ _array = deferred("graphc.models.model_tensors:array_of")
 _tensor = deferred("graphc.models.model_tensors:tensor_of")
 
 
+def prepare_tensors(stored: Artifact) -> None:
+    """Import tensors where the model has some, while the digests of its file are computed."""
+    if any(tensor.free for tensor in stored.manifest.weights):
+        _tensor(np.zeros(0, np.float32), False)
+
+
 class ModelState:
     """The tensors of a loaded model by name. Its entries share them."""
 

@@ -347,6 +347,22 @@ def test_a_mapped_file_gives_the_same_sections_and_is_checked_alike(file: Path):
         container.read_with_digest(file, mapped=True)
 
 
+@pytest.mark.parametrize("mapped", [False, True])
+def test_large_sections_are_checked_before_anything_is_returned(mapped: bool, tmp_path: Path):
+    path, large = tmp_path / "large.gcm", bytes(container.CONCURRENT_FROM)
+    container.write_sections(path, {"first": [large], "small": [b"small"], "last": [large]})
+    assert [s.size for s in container.read_with_digest(path, mapped)[0].values()] == [len(large), 5, len(large)]
+    content = bytearray(path.read_bytes())
+    for position, name in ((-1, "last"), (-len(large) - 64, "small"), (-len(large) - 200, "first")):
+        damaged = bytearray(content)
+        damaged[position] ^= 1
+        path.write_bytes(damaged)
+        with pytest.raises(ArtifactError, match=f"section '{name}'"):
+            container.read_with_digest(path, mapped)
+    with pytest.raises(KeyError), container.reading(path, mapped):
+        raise KeyError("an error of the block, and not that of the section")
+
+
 def test_a_mapped_file_that_is_replaced_or_removed_stays_what_it_was(file: Path):
     sections = container.read_with_digest(file, mapped=True)[0]
     container.write_sections(file, {"first": [b"another"]})

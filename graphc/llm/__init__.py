@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from graphc.llm.generation import Generator
     from graphc.llm.loading import load
     from graphc.llm.lora import LoraLinear, add_lora, load_lora, lora_state, merge_lora, save_lora
-    from graphc.llm.perplexity import perplexity
+    from graphc.llm.perplexities import perplexity
     from graphc.llm.sampling import Sampling
     from graphc.llm.tokenizer import Tokenizer, load_tokenizer
 
@@ -20,7 +20,7 @@ _MODULES = {
     "generation": ("Generator",),
     "loading": ("load",),
     "lora": ("LoraLinear", "add_lora", "load_lora", "lora_state", "merge_lora", "save_lora"),
-    "perplexity": ("perplexity",),
+    "perplexities": ("perplexity",),
     "sampling": ("Sampling",),
     "tokenizer": ("Tokenizer", "load_tokenizer"),
 }

@@ -154,17 +154,17 @@ class Page:
         self.namespace: dict[str, Any] = {"__name__": "page"}
 
     def run(self) -> int:
-        """Run all blocks, programs and commands, and return how many. Forget the modules among its files."""
-        count, folder = 0, f"{Path.cwd()}{os.sep}"
+        """Run all blocks, programs and commands, and return how many. Forget the modules that its blocks write."""
+        count, files = 0, set[str]()
         linecache.clearcache()  # Files of other tests may have the same names.
         try:
             for block in blocks_of(self.text):
                 self._run_block(block)
                 count += 1
+                files |= {match[1] for match in [_FILE.match(block.text)] if match}
         finally:
-            for name, module in [*sys.modules.items()]:
-                if str(getattr(module, "__file__", "")).startswith(folder):
-                    del sys.modules[name]
+            for name in files:
+                sys.modules.pop(name.removesuffix(".py"), None)
         return count
 
     def _run_block(self, block: Block) -> None:
@@ -176,6 +176,7 @@ class Page:
                 run_commands(self.name, block.text)
             elif found := _FILE.match(block.text):
                 Path(found[1]).write_text(block.text, encoding="utf-8")
+                sys.modules.pop(Path(found[1]).stem, None)  # Another test may have left one of this name.
             else:
                 # As many empty lines before it as there are on the page, so that tracebacks tell its lines.
                 code = "\n" * (block.line - 1) + block.text
@@ -262,7 +263,8 @@ def test_blocks_know_their_line_and_what_they_print():
     assert list(blocks_of(page)) == [Block("python", "print(1)\n", 4, "1\n"), Block("sh", "ls\n", 12, None)]
 
 
-def test_a_command_that_fails_is_noticed(tmp_path: Path):
+def test_a_command_that_fails_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
     path = tmp_path / "wrong.md"
     path.write_text('```sh\npython -c "import nothing_of_this_name"\n```\n')
     with pytest.raises(AssertionError, match="nothing_of_this_name"):

@@ -54,6 +54,9 @@ class CompiledPrograms:
         layers = enumerate(self.decoder.layers)
         return {f"{i}.{name}": getattr(layer.self_attn, name) for i, layer in layers for name in CACHES}
 
+    def version(self) -> int:
+        return self.decoder.layers[0].self_attn.keys._version
+
     def write_history(self, tokens: np.ndarray) -> None:
         self._history[0, : tokens.size] = tensor(tokens)
 

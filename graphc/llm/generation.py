@@ -42,7 +42,8 @@ _KIND = "graphc prompt cache"
 
 
 class Generator:
-    """Generates tokens after prompts. Programs are compiled on their first call.
+    """Generates tokens after prompts, by a Decoder, whose programs are compiled on their first call, or by a model of
+    ``gc.load`` with the entries of one.
 
     The caches keep what they hold: a prompt that begins as the text before reads only the tokens after the common
     beginning. A write to the caches by others, such as ``Decoder.step``, makes the next prompt start afresh.
@@ -61,7 +62,7 @@ class Generator:
         """Most tokens of a text: the capacity of the caches."""
         self._held: list[int] = []
         """Tokens whose keys and values the first row of the caches holds."""
-        self._version = self._cache_version()
+        self._version = self.programs.version()
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], places: int | None = None, trust: bool = False) -> Generator:
@@ -95,9 +96,6 @@ class Generator:
                 remedy=f"compile it with --places {places}",
             )
         return generator
-
-    def _cache_version(self) -> int:
-        return next(iter(self.programs.caches().values()))._version
 
     def greedy(self, prompt: Sequence[int], count: int, stops: Collection[int] = ()) -> Iterator[int]:
         """Yield up to ``count`` tokens, each the most likely one after those before it; see ``generate``."""
@@ -143,8 +141,6 @@ class Generator:
         checked = [self._checked(prompt, count) for prompt in prompts]
         texts = [BatchText(tokens, count, stops, s) for tokens, s in zip(checked, samplings, strict=True)]
         self.reset()
-        if self.programs.rows == 1:
-            return [list(self._generate(text.tokens, count, stops, text.sampling)) for text in texts]
         waiting, rows = deque(texts if count > 0 else ()), [BatchText.ended()] * self.programs.rows
         while True:
             for row in range(len(rows)):
@@ -175,7 +171,7 @@ class Generator:
 
     def held(self) -> list[int]:
         """Return the tokens whose keys and values the caches hold."""
-        return [*self._held] if self._version == self._cache_version() else []
+        return [*self._held] if self._version == self.programs.version() else []
 
     def common(self, tokens: Sequence[int]) -> int:
         """Return how many tokens at the beginning the caches hold."""
@@ -213,7 +209,7 @@ class Generator:
             self.programs.write_history(tokens[:count])
             for name, cache in caches.items():
                 cache[:1, :, :count] = stored[name][:, :, :count]
-        self._held, self._version = tokens[:count].tolist(), self._cache_version()
+        self._held, self._version = tokens[:count].tolist(), self.programs.version()
 
     def _generate(self, prompt: list[int], count: int, stops: Collection[int], sampling: Sampling) -> Iterator[int]:
         self._held = held = prompt[: min(self.common(prompt), len(prompt) - 1)]
@@ -223,7 +219,7 @@ class Generator:
                 return
             yield token
             if position + 1 < len(prompt) + count:
-                if held is not self._held or self._version != self._cache_version():
+                if held is not self._held or self._version != self.programs.version():
                     raise ArgumentError(
                         "the caches hold another text now", remedy="finish one text before the next, or load two models"
                     )
@@ -245,7 +241,7 @@ class Generator:
 
     def _next_token(self, tokens: Sequence[int], position: int, row: int, sampling: Sampling) -> int:
         token = self.programs.next_token(tokens, position, row, sampling)
-        self._version = self._cache_version()
+        self._version = self.programs.version()
         return token
 
     def _call_rows(self, texts: list[BatchText]) -> list[int]:
@@ -254,7 +250,7 @@ class Generator:
         positions = [text.position if text.active else 0 for text in texts]
         samplings = [text.sampling if text.active else _GREEDY for text in texts]
         tokens = self.programs.next_tokens(last, positions, samplings)
-        self._version = self._cache_version()
+        self._version = self.programs.version()
         return tokens
 
 

@@ -35,12 +35,16 @@ class StoredPrograms:
         limits = {dim.name: dim.high for dim in model.entries["step"].spec.dims}
         self.places = limits["position"] + 1
         self.vocabulary = int(model.entries["step"].outputs[0].shape[1])
+        self._cache = next(iter(self.caches().values()))
         self._history = np.zeros(self.places, np.int64)
         self._choose: Any = None
 
     def caches(self) -> dict[str, Tensor]:
         states = ((path.split("."), tensor) for path, tensor in self.model._state.tensors.items())
         return {f"{parts[1]}.{parts[-1]}": tensor for parts, tensor in states if parts[-1] in CACHES}
+
+    def version(self) -> int:
+        return self._cache._version
 
     def write_history(self, tokens: np.ndarray) -> None:
         self._history[: tokens.size] = tokens
@@ -60,7 +64,7 @@ class StoredPrograms:
             return int(self._choose(logits, history, draws, sampling.settings, sampling.random_state(end)))
 
     def next_tokens(self, tokens: Sequence[int], positions: Sequence[int], samplings: Sequence[Sampling]) -> list[int]:
-        raise AssertionError("a file has one row")
+        return [self.next_token(tokens, positions[0], 0, samplings[0])]
 
     def digest(self) -> str:
         state = self.model.state_dict()

@@ -32,6 +32,10 @@ class TokenPrograms(Protocol):
         """Return the caches f32[rows, heads, places, size] by name, such as ``0.keys``."""
         ...
 
+    def version(self) -> int:
+        """Return a number that every write to the caches changes."""
+        ...
+
     def write_history(self, tokens: np.ndarray) -> None:
         """Set the first tokens of the first row, whose keys and values the caches hold."""
         ...
@@ -44,7 +48,7 @@ class TokenPrograms(Protocol):
         ...
 
     def next_tokens(self, tokens: Sequence[int], positions: Sequence[int], samplings: Sequence[Sampling]) -> list[int]:
-        """Return the token after the one of each row, which stands at its position; only for several rows."""
+        """Return the token after the one of each row, which stands at its position."""
         ...
 
     def digest(self) -> str:

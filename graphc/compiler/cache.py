@@ -43,6 +43,7 @@ read_plan = deferred("graphc.files.device_plan:read_plan")
 
 SUFFIX, PACK, ASKED, TUNED, MODEL = ".program", ".kernels", ".question", ".tuned", ".gcm"
 """Suffixes of programs, packs of kernels (see compiler.kernel_cache), questions, choices of tuning, and model files."""
+_PROGRAMS = (SUFFIX, MODEL)
 _CHOICES, _QUESTION = "choices", "question"
 INDEX = "kernels.index"
 """File that names the pack of each kernel."""
@@ -236,21 +237,20 @@ class Cache:
                 os.utime(path)
         return path
 
-    def store_model(self, key: str, write: Callable[[Path], Any]) -> Path | None:
-        """Let ``write`` write the model file of a key. Return its path; None where the folder cannot be written to or
-        the file is larger than the limit.
+    def store_model(self, key: str, write: Callable[[Path], Any]) -> bool:
+        """Let ``write`` write the model file of a key. Return whether the folder can be written to and holds the file.
 
         Several processes may write it at the same time: each file is complete, and the last one stays.
         """
         path = self.folder / f"{key}{MODEL}"
         if not self.is_usable():
-            return None
+            return False
         try:
             write(path)
             self.evict()
         except OSError as error:
             warn(error)
-        return path if path.exists() else None
+        return path.exists()
 
     def refuse_model(self, key: str, error: Exception) -> None:
         """Warn of a damaged model file, and remove it."""
@@ -303,7 +303,7 @@ class Cache:
 
     def clear(self, unused: float = 0.0) -> int:
         """Remove programs and kernels unused for this many seconds, or all of them, the choices and the records of
-        machines. Return the number of programs.
+        machines. Return the number of programs and model files.
 
         Raise OSError.
         """
@@ -316,12 +316,13 @@ class Cache:
             path.unlink(missing_ok=True)
         for path in files:
             path.unlink(missing_ok=True)
-        return sum(path.suffix == SUFFIX for path in files)
+        return sum(path.suffix in _PROGRAMS for path in files)
 
     def entries(self) -> list[tuple[str, int, float]]:
-        """Return (key, bytes, time of last use) of every program, most recently used first. Raise OSError."""
+        """Return (key, bytes, time of last use) of every program and model file, most recently used first. Raise
+        OSError."""
         files = self._files() if self.folder.exists() else []
-        return [(path.stem, size, used) for used, size, path in sorted(files, reverse=True) if path.suffix == SUFFIX]
+        return [(path.stem, size, used) for used, size, path in sorted(files, reverse=True) if path.suffix in _PROGRAMS]
 
     def fault(self) -> str:
         """Create the folder and, for a moment, a file in it. Explain why this fails or why the folder is not private to
@@ -342,7 +343,7 @@ class Cache:
     def usage(self) -> Usage:
         """Return the present size of the cache. Raise OSError."""
         files = self._files() if self.folder.exists() else []
-        programs = sum(path.suffix == SUFFIX for _, _, path in files)
+        programs = sum(path.suffix in _PROGRAMS for _, _, path in files)
         return Usage(str(self.folder), programs, sum(size for _, size, _ in files), self.limit)
 
     def is_usable(self, folder: Path | None = None) -> bool:

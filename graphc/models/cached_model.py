@@ -32,17 +32,25 @@ def cached_model(
     if disk is None or sum(status.st_size for _, status in files) > disk.limit // 2:
         return None
     key = cache.key_of(host(), (*map(_facts, files), *options))
-    stored = disk.model(key)
-    if stored is not None:
-        try:
-            return load(stored, trust=True, map=True)
-        except ArtifactError as error:
-            disk.refuse_model(key, error)
+    model = _load(disk, key)
+    if model is not None:
+        return model
     entries = make()
-    if not entries:
+    if not entries or not disk.store_model(key, lambda file: export(entries, path=file, native=True)):
         return None
-    stored = disk.store_model(key, lambda file: export(entries, path=file, native=True))
-    return None if stored is None else load(stored, trust=True, map=True)
+    return _load(disk, key)
+
+
+def _load(disk: cache.Cache, key: str) -> LoadedModel | None:
+    """Return the model of a key; None where there is none, it is damaged, or another process has just removed it."""
+    path = disk.model(key)
+    try:
+        return None if path is None else load(path, trust=True, map=True)
+    except FileNotFoundError:
+        return None
+    except ArtifactError as error:
+        disk.refuse_model(key, error)
+        return None
 
 
 def _files(source: str | os.PathLike[str]) -> list[tuple[Path, os.stat_result]]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Iterator
 
 from graphc.base.errors import ArgumentError
 from graphc.cli import arguments, console
@@ -61,6 +63,26 @@ def rounded(places: int) -> int:
     Few different ones are used, since each takes a program of its own.
     """
     return max(_LEAST_PLACES, 1 << (places - 1).bit_length())
+
+
+def collect(pieces: Iterator[str], silent: bool) -> tuple[str, bool]:
+    """Return the text of pieces, and whether it was not interrupted. Unless ``silent``, print it as it comes, and end
+    its line."""
+    texts: list[str] = []
+    complete = False
+    try:
+        for piece in pieces:
+            texts.append(piece)
+            if not silent:
+                sys.stdout.write(piece)
+                sys.stdout.flush()
+        complete = True
+    except KeyboardInterrupt:
+        pass
+    if not silent:
+        console.emit("")
+        sys.stdout.flush()
+    return "".join(texts), complete
 
 
 def add_text(parser: argparse.ArgumentParser, tokens: int, help: str) -> None:

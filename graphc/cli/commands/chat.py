@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
             continue
         facts = {"conversation_tokens": len(ids), "read_tokens": len(ids) - generator.common(ids)}
         tokens = Timed(generator.generate(ids, limit, tokenizer.stops, sampling))
-        answer, complete = _answer(until(tokenizer.stream(tokens), options.stop), silent=options.json)
+        answer, complete = language.collect(until(tokenizer.stream(tokens), options.stop), silent=options.json)
         messages += [question, {"role": "assistant", "content": answer}]
         end = _end(complete, len(tokens.tokens), limit, options.tokens)
         if options.json:
@@ -93,25 +93,6 @@ def _lines() -> Iterator[str]:
             return
         if line.strip():
             yield line.strip()
-
-
-def _answer(pieces: Iterator[str], silent: bool) -> tuple[str, bool]:
-    """Return the text of an answer, and whether it was not interrupted; print it as it comes."""
-    texts: list[str] = []
-    complete = False
-    try:
-        for piece in pieces:
-            texts.append(piece)
-            if not silent:
-                sys.stdout.write(piece)
-                sys.stdout.flush()
-        complete = True
-    except KeyboardInterrupt:
-        pass
-    if not silent:
-        console.emit("")
-        sys.stdout.flush()
-    return "".join(texts), complete
 
 
 def _end(complete: bool, count: int, limit: int, most: int) -> str:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from graphc.cli import arguments, console, language
@@ -63,28 +61,12 @@ def run(options: argparse.Namespace) -> int:
     stops = frozenset[int]() if tokenizer is None else tokenizer.stops
     tokens = Timed(generator.generate(ids, options.tokens, stops, sampling))
     pieces = map("{} ".format, tokens) if tokenizer is None else tokenizer.stream(tokens)
-    text = _text(until(pieces, options.stop), silent=options.json)
+    text, complete = language.collect(until(pieces, options.stop), silent=options.json)
+    if not complete:
+        raise KeyboardInterrupt
     if options.prompt_cache:
         generator.save(options.prompt_cache)
     if options.json:
         text = "" if tokenizer is None else text
         console.emit_json({"prompt": ids, "tokens": tokens.tokens, "text": text, **tokens.seconds()})
     return console.OK
-
-
-def _text(pieces: Iterator[str], silent: bool) -> str:
-    """Return the joined pieces. Unless ``silent``, print them as they come, and end their line, also at Ctrl-C."""
-    if silent:
-        return "".join(pieces)
-    texts: list[str] = []
-    try:
-        for piece in pieces:
-            texts.append(piece)
-            sys.stdout.write(piece)
-            sys.stdout.flush()
-    except KeyboardInterrupt:
-        console.emit("")
-        sys.stdout.flush()
-        raise
-    console.emit("")
-    return "".join(texts)

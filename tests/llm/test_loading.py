@@ -71,9 +71,3 @@ def test_damaged_files_raise_errors_of_graphc(tmp_path: Path):
     pytest.importorskip("safetensors", reason="reads safetensors files")
     outcomes = sweep(80, 1, tmp_path)
     assert sum(outcomes.values()) == 80 and outcomes["ArtifactError"] > 40
-
-
-def test_no_module_hides_a_name_of_the_package():
-    # Importing ``graphc.llm.x`` sets the attribute x of the package.
-    modules = {path.stem for path in Path(llm.__path__[0]).glob("*.py")}
-    assert not modules.intersection(llm.__all__)

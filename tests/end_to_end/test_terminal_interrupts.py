@@ -9,14 +9,13 @@ from typing import Any
 import pytest
 
 from graphc.cli import console
+from tests.cli.terminal import CTRL_C, CTRL_D, Terminal
 from tools import gguf_files
 
-pytest.importorskip("termios", reason="this system has no terminals of Unix")
 pytest.importorskip("tokenizers", reason="tokenizers is not installed")
 pytest.importorskip("jinja2", reason="jinja2 is not installed")
-terminal = pytest.importorskip("tests.cli.terminal")
 
-Start = Callable[..., Any]
+Start = Callable[..., Terminal]
 LONG = 4_000
 """Tokens of an answer that no test waits for."""
 PREFIX = 100
@@ -32,10 +31,10 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def start() -> Iterator[Start]:
     """Start commands, and end them after the test."""
-    started = []
+    started: list[Terminal] = []
 
-    def make(*words: Any) -> Any:
-        started.append(terminal.Terminal(*words))
+    def make(*words: Any) -> Terminal:
+        started.append(Terminal(*words))
         return started[-1]
 
     yield make
@@ -46,7 +45,7 @@ def start() -> Iterator[Start]:
 def test_generate_ends(model: Path, start: Start):
     command = start("generate", model, "hello", "--tokens", LONG)
     command.wait(lambda text: len(text) > PREFIX)
-    command.type(terminal.CTRL_C)
+    command.type(CTRL_C)
     assert command.code() == console.INTERRUPTED
     assert command.text.endswith("^C\ninterrupted\n") and "Traceback" not in command.text
 
@@ -59,17 +58,17 @@ def test_chat_ends_the_answer_only(model: Path, start: Start):
         before = len(command.text) + len(line.replace("/reset\n", "/reset\n> "))
         command.type(line)
         command.wait(lambda text, end=before + PREFIX: len(text) > end)
-        command.type(terminal.CTRL_C)
+        command.type(CTRL_C)
         command.wait(lambda text: text.endswith("^C\n> "))
         answers.append(command.text[before : before + PREFIX])
     assert answers[0] == answers[2] != answers[1]  # the interrupted answers left the caches as they should be
-    command.type(terminal.CTRL_D)
+    command.type(CTRL_D)
     assert command.code() == console.OK and "Traceback" not in command.text
 
 
 def test_chat_ends_at_its_prompt(model: Path, start: Start):
     command = start("chat", model)
     command.wait(lambda text: text.endswith("> "))
-    command.type(terminal.CTRL_C)
+    command.type(CTRL_C)
     assert command.code() == console.INTERRUPTED
     assert command.text.endswith("> ^Cinterrupted\n") and "Traceback" not in command.text

@@ -68,6 +68,8 @@ class CompiledPrograms:
             return int(program(block, position, row, draws, sampling.settings, random))
 
     def next_tokens(self, tokens: Sequence[int], positions: Sequence[int], samplings: Sequence[Sampling]) -> list[int]:
+        if self.rows == 1:  # The program of one text is compiled already.
+            return [self.next_token(tokens, positions[0], 0, samplings[0])]
         draws = any(sampling.temperature > 0 for sampling in samplings)
         samplings = [sampling.drawn() for sampling in samplings] if draws else samplings
         last = tensor(np.array(tokens, np.int64)[:, None])

@@ -82,6 +82,7 @@ def test_no_texts(batch: llm.Generator):
 def test_a_model_with_one_row(single: llm.Generator):
     expected = [alone(single, prompt, llm.Sampling(), set()) for prompt in PROMPTS[:3]]
     assert single.generate_batch(PROMPTS[:3], COUNT) == expected
+    assert not single.programs._next_rows.variants, "the programs of one text suffice"
 
 
 def test_single_texts_between_batches(batch: llm.Generator, single: llm.Generator):

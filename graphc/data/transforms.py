@@ -171,7 +171,7 @@ class RandomCrop(_Crop):
         return self._cut(sample, _random().integers(0, np.add(self._room(sample), 1)).tolist())
 
     def _padded(self, sample: np.ndarray) -> np.ndarray:
-        # NOTE: np.pad takes five times as long for small images.
+        # NOTE: np.pad has a loop in Python over the dimensions, which takes longer than this for small images.
         kept = max(sample.ndim - len(self.size), 0)
         sizes = [n + 2 * self.padding for n in sample.shape[kept:]]
         padded = np.full((*sample.shape[:kept], *sizes), self.fill, sample.dtype)

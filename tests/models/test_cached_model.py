@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import graphc as gc
+from graphc.compiler.cache import Cache
 from graphc.models.cached_model import cached_model
 from graphc.models.model_file import LoadedModel
 
@@ -64,6 +65,23 @@ def test_a_damaged_file_is_made_again(source: Path, tmp_path: Path):
     with pytest.warns(RuntimeWarning, match="damaged"):
         assert scale(cached_model(source, [], make)) == 2
     assert scale(cached_model(source, [], make)) == 2
+
+
+def test_a_file_that_another_process_removes_is_made_again(source: Path, monkeypatch: pytest.MonkeyPatch):
+    make = Maker()
+    assert scale(cached_model(source, [], make)) == 1
+    find, removed = Cache.model, []
+
+    def find_and_lose(disk: Cache, key: str) -> Path | None:
+        path = find(disk, key)
+        if path is not None and not removed:
+            path.unlink()
+            removed.append(path)
+        return path
+
+    monkeypatch.setattr(Cache, "model", find_and_lose)
+    assert scale(cached_model(source, [], make)) == 2
+    assert [path.exists() for path in removed] == [True]
 
 
 def test_models_that_the_cache_does_not_hold(source: Path, monkeypatch: pytest.MonkeyPatch):

@@ -63,6 +63,9 @@ def test_the_table_of_all_jobs_replaces_the_one_of_the_page(folders: Path, capsy
     both, own = (line for line in text.splitlines() if line.startswith(("| both", "| own")))
     assert both.endswith("| 2.00 | 0.50 | 1.00 | 0.50 | 2.00 |")
     assert own.endswith("| 2.00 | 0.50 | - | - | - |")
+    assert "\n- no more lines than PyTorch: 0 of 1 jobs.\n" in text
+    assert "\n- first epoch at most 1.2 times PyTorch's, programs in the cache: 1 of 1 jobs.\n" in text
+    assert "\n- first epoch at most 1.2 times PyTorch's, empty cache: 0 of 1 jobs.\n" in text
     with pytest.raises(SystemExit):
         command.main(["both", "--write"])
 

@@ -84,6 +84,16 @@ def test_a_file_that_another_process_removes_is_made_again(source: Path, monkeyp
     assert [path.exists() for path in removed] == [True]
 
 
+def test_models_count_as_programs_of_the_cache(source: Path, tmp_path: Path):
+    make, disk = Maker(), Cache(tmp_path / "cache", 1 << 20)
+    assert scale(cached_model(source, [], make)) == 1
+    (stored,) = disk.folder.glob("*.gcm")
+    assert (stored.stem, stored.stat().st_size) in {(key, size) for key, size, _ in disk.entries()}
+    count = disk.usage().entries
+    assert count == len(disk.entries()) and disk.clear() == count
+    assert not stored.exists() and disk.usage().entries == 0
+
+
 def test_models_that_the_cache_does_not_hold(source: Path, monkeypatch: pytest.MonkeyPatch):
     make = Maker()
     assert cached_model(source, ["none"], dict) is None
